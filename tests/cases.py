@@ -184,6 +184,9 @@ SLOW = {
     "EI-unknown-noise",
     "MES-indirect",
     "UCB",
+    "GPOO-pool",
+    "MES",
+    "KG-points",
 }
 
 

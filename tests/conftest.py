@@ -12,9 +12,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -35,6 +37,26 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test with ``one_in(n)`` as slow, except for one case in n.
+
+    Which case is the first to stay depends on the name of the test, so that the tests of many
+    classes run every class.
+    """
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("one_in") and not any(map(item.get_closest_marker, NOT_DEFAULT)):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for name, alike in cases.items():
+        n = min(alike[0].get_closest_marker("one_in").args[0], len(alike))
+        first = crc32(name.encode()) % n
+        for place, item in enumerate(alike):
+            if place % n != first:
+                item.add_marker("slow")
+
+
+NOT_DEFAULT = ["slow", "exhaustive", "fuzz", "browser", "integration"]
 DEFAULT_RNG = np.random.default_rng
 
 

@@ -117,6 +117,7 @@ def spread(query):
     return float(np.sin(5.0 * query.points).mean())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [*ONE_OF_EACH, *OTHERS, *MORE])
 def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path):
@@ -147,6 +148,7 @@ def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path)
     looks_like(run, whole, asked)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 @pytest.mark.parametrize("several", [False, True])

@@ -160,6 +160,7 @@ def test_an_editable_installation_is_a_path_that_type_checkers_follow(source, tm
         assert archive.read(hook).decode().strip() == str(source)
 
 
+@pytest.mark.slow
 def test_a_checkout_that_was_not_built_says_what_to_run(tmp_path):
     ignore = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
     shutil.copytree(ROOT / "skgpb", tmp_path / "skgpb", ignore=ignore)

@@ -72,7 +72,7 @@ CHECKED_BY_DEFAULT = [
     GPOOOptimizer(),
     StoOOOptimizer(),
     GPUCBOptimizer(),
-    CMESOptimizer(n_points=49, n_candidates=25, optimizer=None),
+    CMESOptimizer(n_points=16, n_candidates=8, optimizer=None),
     OnlineGaussianProcessRegressor(),
 ]
 CHECKED_AS_THEY_ARE = {type(each) for each in CHECKED_BY_DEFAULT} - {CMESOptimizer}
@@ -84,6 +84,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @parametrize_with_checks(CHECKED_BY_DEFAULT)
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
@@ -105,6 +106,7 @@ def test_constructor_stores_its_arguments_untouched(cls):
 # Ask and tell ------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 def test_a_query_is_its_points_and_lies_in_the_domain(name):
     optimizer = make(name)
     for query in play(optimizer, 10):
@@ -184,6 +186,7 @@ def test_an_observation_counts_by_its_own_noise(name):
     assert abs(vague.predict(center)[0] - before) < 0.01
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", some_slow(MODELS))
 @pytest.mark.parametrize("shape", ["point", "one row", "several rows"])
 def test_external_observations_move_the_posterior(name, shape):
@@ -203,6 +206,7 @@ def test_external_observations_move_the_posterior(name, shape):
     assert len(optimizer.history_) == 5
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("told", [False, True])
 def test_a_saved_fit_continues_identically(name, told, tmp_path):
     optimizer = make(name).fit(POOL[:12], f(POOL[:12]))
@@ -247,6 +251,7 @@ def test_a_recommendation_that_is_refused_begins_no_run():
     assert play(optimizer, 3) == play(twin, 3)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", [n for n in CASES if "OO" in n])
 def test_recommendation_is_a_cell_that_was_expanded_or_the_root(name):
     optimizer = make(name)
@@ -262,6 +267,7 @@ def test_recommendation_is_a_cell_that_was_expanded_or_the_root(name):
             assert (np.reshape(tree.children[row[0]], -1) >= 0).any()
 
 
+@pytest.mark.one_in(3)
 def test_predictions_have_the_shapes_of_a_regressor(name):
     optimizer = make(name)
     play(optimizer, 6)
@@ -273,6 +279,7 @@ def test_predictions_have_the_shapes_of_a_regressor(name):
     assert isinstance(optimizer.score(GRID, f(GRID)), float)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", some_slow(MODELS))
 def test_uncertainties_have_the_shapes_of_a_regressor(name):
     optimizer = make(name)
@@ -291,6 +298,7 @@ def test_uncertainties_have_the_shapes_of_a_regressor(name):
         optimizer.predict(GRID, return_std=True, return_cov=True)
 
 
+@pytest.mark.one_in(3)
 def test_fit_conditions_on_the_points_and_restarts(name):
     optimizer = make(name)
     play(optimizer, 5)
@@ -402,6 +410,7 @@ def bad_parameters_of(cls):
                 yield parameter, value
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_nonsense_parameters_are_named_on_use_and_not_before(cls):
     for parameter, value in bad_parameters_of(cls):
@@ -444,6 +453,7 @@ def test_a_start_that_fails_leaves_no_trace(cls):
     assert optimizer.ask() == cls(kernel=Matern(0.5), bounds=BOUNDS, random_state=0).ask()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
 @pytest.mark.parametrize("kernel", [None, RBF(0.2), Matern(0.2, nu=1.5)], ids=str)
 def test_a_box_far_from_zero_is_played_like_one_at_zero(cls, kernel):
@@ -464,6 +474,7 @@ def test_a_box_far_from_zero_is_played_like_one_at_zero(cls, kernel):
     np.testing.assert_allclose(answers[0][1:], answers[1][1:], atol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_a_box_between_few_numbers_says_so(cls):
     for bounds in ([(1e15, 1e15 + 1)], [(0.0, 5e-324)], [(-1.0, -1.0 + 1e-12)]):
@@ -539,6 +550,7 @@ def test_grid_search_over_a_pipeline_with_a_scaler():
     assert search.predict(X_TABLE).shape == (60,)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_cross_validation_and_set_params(cls):
     scores = cross_val_score(cls(), X_TABLE, Y_TABLE, cv=3, error_score="raise")

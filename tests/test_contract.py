@@ -21,6 +21,9 @@ from skgpb.optimizers import (
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.testing import OptimizerContract
 
+# The default run checks each law for one case in five, and different laws for different cases.
+pytestmark = pytest.mark.one_in(5)
+
 
 class TestTreesBallsAndArms(OptimizerContract):
     """Queries and what is sought live in one space."""
@@ -169,8 +172,9 @@ class TestContextual(OptimizerContract):
     context = [0.25]
 
     def make(self):
+        domain = {"context_bounds": [(-1, 1)], "bounds": [(0, 3)]}
         return ContextualGPTreeOptimizer(
-            context_bounds=[(-1, 1)], bounds=[(0, 3)], variation=(3.0, 0.6), random_state=0
+            RBF(0.7), alpha=0.01, variation=(3.0, 0.6), random_state=0, **domain
         )
 
     def make_named(self, names):

@@ -180,6 +180,7 @@ def test_where_nothing_can_be_written_the_error_names_what_was_given(
 # Parallel ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.slow)]
 )

@@ -124,6 +124,7 @@ def test_a_file_without_one_of_its_parts_is_refused(saved, name):
         GPOOOptimizer.load(saved)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -417,6 +417,7 @@ DRAWN_BY_DEFAULT = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("cls", "d"),
     [
@@ -481,6 +482,7 @@ def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatc
 BACKGROUNDS = {"default": 1.0, "dark_background": 0.0}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("style", BACKGROUNDS)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("display", DISPLAYS)

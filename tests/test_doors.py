@@ -145,12 +145,14 @@ def test_an_experiment_finds_its_best_settings(doors: ModuleType) -> None:
     assert len(figures) == 1
 
 
+@pytest.mark.slow
 def test_tuning_finds_settings_that_hold_elsewhere(doors: ModuleType) -> None:
     printed, figures = doors.run("tuning")
     assert float(printed.split()[-1]) > 0.95
     assert len(figures) == 1
 
 
+@pytest.mark.slow
 def test_rules_are_compared(doors: ModuleType) -> None:
     _, (figure,) = doors.run("bandits")
     curves = {line.get_label().split(",")[0]: line.get_ydata() for line in figure.axes[0].lines}
@@ -187,6 +189,7 @@ def test_the_figure_of_the_map_names_classes_of_its_table(monkeypatch: pytest.Mo
     ]
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_readme_is_small_and_drawn_by_its_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

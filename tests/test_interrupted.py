@@ -153,13 +153,14 @@ def test_every_line_that_a_round_comes_to_may_be_interrupted():
     assert np.mean(came) > 0.95
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("make", [arms, learned, cells])
 def test_a_run_goes_on_wherever_it_is_interrupted(make):
     """Finished evaluations are told first, and nothing is evaluated twice."""
     whole = make()
     whole.run(answer, 4)
     lines = lines_of(lambda: make().run(answer, 4))
-    for line in range(0, lines, max(1, lines // 40)):
+    for line in range(0, lines, max(1, lines // 15)):
         each, evaluated = make(), []
 
         def objective(query, evaluated=evaluated):
@@ -198,6 +199,7 @@ def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
     assert goes_on_as(optimizer, whole)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("make", [arms, cells, campaigns])
 def test_pending_says_whether_an_answer_is_still_to_be_told(make):
     """Wherever an interruption comes, up to the last line: told by this rule it counts once."""
@@ -436,6 +438,7 @@ def test_what_has_been_evaluated_is_told_after_ctrl_c(interruptible):
 # -- threads --------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("pause", [0.0, 0.005])
 @pytest.mark.parametrize("make", [arms, cells, learned])
 def test_threads_that_run_one_optimizer_share_its_loop(make, pause, tmp_path, monkeypatch):

@@ -88,6 +88,7 @@ def test_every_class_asks_the_same_on_two_processors():
     check_same(20, trajectories.NAMES)
 
 
+@pytest.mark.slow
 @openblas
 def test_every_form_of_search_asks_the_same_on_two_processors():
     check_same(10, FEW)

@@ -9,7 +9,7 @@ on after a crash, with as many workers as share the storage.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -182,6 +182,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             )
         if optimizer is not None and not (optimizer.arms is None and optimizer.bounds is None):
             raise ValueError("optimizer must have neither arms nor bounds: the trials give them")
+        if optimizer is not None and optimizer.limits:
+            raise ValueError(
+                "optimizer must have no limits: the trials do not tell what has a limit, got "
+                f"limits={optimizer.limits!r}"
+            )
         if optimizer is not None and optimizer.direction != "maximize":
             raise ValueError("optimizer must have direction='maximize': the study has a direction")
         if seed is not None and (not isinstance(seed, Integral) or seed < 0):
@@ -269,7 +274,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         study: optuna.Study,
         trial: optuna.trial.FrozenTrial,
         state: TrialState,
-        values: Any,
+        values: Sequence[float] | None,
     ) -> None:
         """Let the independent sampler clean up."""
         self._independent.after_trial(study, trial, state, values)

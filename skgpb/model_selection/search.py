@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
@@ -42,7 +42,7 @@ from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.surrogate.warp import Warp
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.progress import logger, tqdm_class
-from skgpb.utils.typing import Seed
+from skgpb.utils.typing import BaseEstimator, Scoring, Seed, Splitter
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     MOST_POINTS,
@@ -235,8 +235,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     True
     """
 
-    estimator: Any
-    param_distributions: Any
+    estimator: BaseEstimator
+    param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     _: KW_ONLY
     optimizer: BaseBanditOptimizer[Any] | None = None
     n_iter: int = 10
@@ -247,10 +247,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     callback: Callable[[dict[str, Any], float], Any] | None = None
     earlier_results: dict[str, Any] | None = None
     select: Literal["posterior", "observed"] = "posterior"
-    scoring: Any = None
+    scoring: Scoring = None
     n_jobs: int | None = None
     refit: bool | str | Callable = True
-    cv: Any = None
+    cv: int | Splitter | Iterable[tuple[Any, Any]] | None = None
     verbose: int = 0
     checkpoint: str | PathLike[str] | None = None
     resume: bool = False
@@ -294,7 +294,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         tags.target_tags.required = required
         return tags
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+    def fit(self, X: object, y: object = None, **params: object) -> Self:
         """Search, and fit the estimator with the best setting.
 
         Parameters

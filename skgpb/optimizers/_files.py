@@ -23,7 +23,7 @@ from skgpb.domains.costs import SettingCosts
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.optimizers._loop import Replay, rebuilt, take_over
+from skgpb.optimizers._loop import Replay, names_of, rebuilt, take_over
 from skgpb.optimizers._run import ANSWERED, Event
 from skgpb.optimizers.strategy import Strategy
 from skgpb.surrogate.likelihood import Prior
@@ -152,7 +152,6 @@ def write_run(
     """Write a run that has begun, see ``save``."""
     writer, record = Writer(), optimizer._run
     parameters = encode_parameters(writer, record.parameters, omit)
-    names = getattr(optimizer, "feature_names_in_", None)
     events = [_encoded(writer, *event) for event in _without(omit, optimizer._events)]
     document = {
         "format": FORMAT,
@@ -162,7 +161,7 @@ def write_run(
         "parameters": parameters,
         "omitted": sorted(omit),
         "seed": optimizer._run.seed,
-        "feature_names": None if names is None else list(names),
+        "feature_names": names_of(optimizer),
         "times": [None if isnan(each) else each for each in record.times],
         "batch": [writer.query(query) for query in record.evaluations.batch],
     }

@@ -59,13 +59,33 @@ def check_has_posterior(optimizer: Any) -> None:
 
 
 def recommendation_of(optimizer: Any) -> Any:
-    """Return the recommendation, or None if it needs a context or an answer."""
-    if in_contexts(optimizer):
+    """Return the recommendation, or None if it needs a context or an answer.
+
+    A campaign has none of its own: what is best for it depends on the budget of all.
+    """
+    if in_contexts(optimizer) or getattr(optimizer, "_campaign", None) is not None:
         return None
     try:
         return optimizer.recommend()
     except NotFittedError:
         return None
+
+
+def campaign_of(bandit: Any, features: Any) -> tuple[Any, list[int], Any]:
+    """Return a campaign's optimizer, its features that are drawn, and its part of the best split.
+
+    The part is None if nothing is known.
+    """
+    names, widths = feature_names_of(bandit), [each.n_features_in_ for each in bandit.optimizers_]
+    owners = np.repeat(np.arange(len(widths)), widths)
+    drawn = [] if features is None else numbers_of(features, names, most=2)
+    if len(set(owners[drawn])) != 1:
+        raise ValueError(f"features must be of one campaign, from {names}; got {features!r}")
+    which = int(owners[drawn[0]])
+    best = recommendation_of(bandit)
+    first = int(np.flatnonzero(owners == which)[0])
+    part = None if best is None else best.arms[which]
+    return bandit.optimizers_[which], [i - first for i in drawn], part
 
 
 def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
@@ -104,10 +124,13 @@ def check_resolution(grid_resolution: Any) -> None:
         raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
 
 
-def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the fixed values of undrawn features, and the corners of the recommendation."""
+def place_of(optimizer: Any, fixed: Any, part: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the fixed values of undrawn features, and the corners of the recommendation.
+
+    ``part`` is the recommendation for a campaign.
+    """
     d, corners = optimizer.n_features_in_, None
-    best = recommendation_of(optimizer)
+    best = recommendation_of(optimizer) if part is None else part
     if best is not None:
         point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.utils.typing import Setting
 
 __all__ = ["PosteriorDisplay"]
 
@@ -20,7 +21,10 @@ __all__ = ["PosteriorDisplay"]
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,11 +99,11 @@ class PosteriorDisplay(_axes.Display):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         features: Sequence[int | str] | int | str | None = None,
-        fixed: Any = None,
+        fixed: Setting | None = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
@@ -111,7 +115,9 @@ class PosteriorDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            With a Gaussian process, after at least one ``ask`` or ``fit``.
+            With a Gaussian process, after at least one ``ask`` or ``fit``. Of a
+            :class:`~skgpb.CombinatorialBandit` the campaign of ``features``, with its part of the
+            recommended allocation.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         features : int, str or sequence of one or two of them, default=None
@@ -136,13 +142,18 @@ class PosteriorDisplay(_axes.Display):
         display : PosteriorDisplay
         """
         check_is_fitted(optimizer, "bounds_")
+        part = None
+        if hasattr(optimizer, "optimizers_"):
+            optimizer, features, part = _axes.campaign_of(optimizer, features)
+        if value_name is None and getattr(optimizer, "_campaign", None) is not None:
+            value_name = f"reward of {optimizer._campaign}"
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
         names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
         drawn = _axes.numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
         _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.place_of(optimizer, fixed)
+        point, corners = _axes.place_of(optimizer, fixed, part)
         grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
@@ -170,7 +181,7 @@ class PosteriorDisplay(_axes.Display):
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         kind: str = "mean",
         cmap: str = "viridis",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,12 @@ from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
 from skgpb.plotting.inspection import feature_effects
+from skgpb.utils.typing import Setting
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 __all__ = ["SliceDisplay"]
 
@@ -102,11 +108,11 @@ class SliceDisplay(_axes.Display):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | Sequence[Axes] | None = None,
         *,
         features: Sequence[int | str] | int | str | None = None,
-        fixed: Any = None,
+        fixed: Setting | None = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
@@ -194,7 +200,7 @@ class SliceDisplay(_axes.Display):
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
         """Draw the slices.
 
         Parameters

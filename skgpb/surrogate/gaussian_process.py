@@ -16,7 +16,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log, pi
@@ -324,7 +324,7 @@ class GaussianProcess:
     def track(
         self,
         blocks: np.ndarray | list[np.ndarray],
-        slots: Any = None,
+        slots: Sequence[int] | np.ndarray | None = None,
         moments: Moments | None = None,
     ) -> None:
         """Follow functionals from now on, O(t^2) each, then O(t) for every observation.

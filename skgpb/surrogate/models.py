@@ -125,10 +125,12 @@ class Models:
         densities = []
         rows = functionals.rows if gp.origin is None else functionals.rows - gp.origin
         shared = functionals.share_strata(functionals)
+        thetas = _thetas(gp.kernel, prior)
+        kernels = [gp.kernel.clone_with_theta(theta) for theta in thetas]
         for weight, change in _shapes(gp.kernel, epsilon == 0.0):
             covariance = covariance_of(of_f(change(gp.kernel)), rows, functionals.offsets)
-            for theta in _thetas(gp.kernel, prior):
-                nodes.append(change(gp.kernel.clone_with_theta(theta)))
+            for theta, kernel in zip(thetas, kernels, strict=True):
+                nodes.append(change(kernel))
                 K, _ = covariance(of_f(nodes[-1]).theta, False)
                 K = K + variance_of_effect(nodes[-1]) * shared
                 gap = ((theta - prior.center) / prior.spread)[1:]

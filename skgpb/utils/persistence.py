@@ -37,7 +37,7 @@ import zipfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 import sklearn.gaussian_process.kernels as sklearn_kernels
@@ -538,9 +538,9 @@ def opened(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]
     can be wrong.
     """
     document: dict[str, Any] = {}
-    is_open = hasattr(path, "read")
+    is_open, given = hasattr(path, "read"), cast(Any, path)
     # fspath: a number would be a file that is open already.
-    with nullcontext(path) if is_open else open(os.fspath(path), "rb") as file:
+    with nullcontext(given) if is_open else open(os.fspath(given), "rb") as file:
         try:
             if not (is_open or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
                 raise ValueError("it is not a regular file")

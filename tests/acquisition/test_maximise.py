@@ -67,6 +67,7 @@ def rolling(d, rng):
     return value
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("d", [1, 2, 6, 10])
 def test_searches_end_as_high_as_one_after_another_in_fewer_calls(d):
     rng, box = np.random.default_rng(d), np.column_stack([np.zeros(d), np.ones(d)])

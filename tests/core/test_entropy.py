@@ -80,6 +80,7 @@ def test_equals_numerical_integration_of_appendix_a(gamma, noise):
     assert single(gamma, noise) == pytest.approx(appendix_a(0.0, 1.0, [gamma], noise), abs=1e-7)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("noise", [1e-10, 1e-6, 1e-3, 0.1, 1.0, 30.0])
 def test_noisy_information_equals_an_integral_however_far_left(noise):
     """A - w h E q(S) with A and h from ``far_terms``, and q where S stays far left, too."""

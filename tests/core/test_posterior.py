@@ -419,6 +419,7 @@ def test_pickle_and_copy_continue_identically():
     assert_allclose(other.tracked_var(), s.p.tracked_var(), rtol=0, atol=0)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_copies_of_copies_know_nothing_of_each_other(seed):
     """They share buffers until one writes what another sees, in whichever order they end."""
@@ -484,6 +485,7 @@ def test_set_targets_equals_observing_them():
     s.check()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("m", [1, 327, 328, 329, 1500])
 def test_products_that_come_in_parts_are_whole(m):
     rng = np.random.default_rng(m)

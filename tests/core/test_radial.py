@@ -63,6 +63,7 @@ def boxes_of_all_sorts(rng, d, bounds=(-1.0, 2.0), n=12):
     return boxes
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [*KINDS, "several"])
 @pytest.mark.parametrize("counts", [(1,), (10,), (37,), (4, 3), (6, 1), (2, 3, 2), (2, 2, 2, 2)])
@@ -82,6 +83,7 @@ def test_averages_equal_double_loops(counts, kind, seed):
     assert_allclose(cells.diag(A), [twin(*of, counts, a, a) for a in A], rtol=0, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("counts", [(10,), (4, 3), (6, 5), (2, 3, 2)])
 def test_derivatives_are_those_of_double_loops(counts, kind):
@@ -127,6 +129,7 @@ def pair_of_cells(rng, d, arity):
     return np.hstack([lower, lower + width])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)

@@ -201,3 +201,22 @@ def test_few_candidates_follow_as_many_points_as_a_quarter_of_them(n):
     assert len(box) == n
     np.testing.assert_array_equal(moved, np.arange(n - n // 4, n))
     np.testing.assert_array_equal(box.rows[moved], points[::-1][: n // 4])
+
+
+@pytest.mark.parametrize("query", [PointsQuery(np.array([[0.5, 0.0], [0.1, 2.0]])), POINTS.arm(1)])
+def test_an_array_of_a_query_is_a_copy_unless_none_is_wanted(query):
+    before, identity = query.points.copy(), query.identity
+    for array in (query.__array__(), *(query.__array__(copy=copy) for copy in (True, None))):
+        np.testing.assert_array_equal(array, before)
+        array += 1.0
+    shared = query.__array__(copy=False)
+    assert np.shares_memory(shared, query.points) and not shared.flags.writeable
+    for dtype in (np.float32, int):
+        array = query.__array__(dtype, copy=True)
+        assert array.dtype == dtype
+        np.testing.assert_array_equal(array, before.astype(dtype))
+        with pytest.raises(ValueError, match="without a copy"):
+            query.__array__(dtype, copy=False)
+    assert query.__array__(np.float64, copy=False) is shared
+    np.testing.assert_array_equal(query.points, before)
+    assert query.identity == identity

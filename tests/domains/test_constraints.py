@@ -64,6 +64,7 @@ def possible(box, setting):
     return box.feasible is None or box.feasible(setting)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", BOXES)
 def test_nothing_impossible_is_asked_considered_or_recommended(name):
     box = BOXES[name]
@@ -118,6 +119,7 @@ def test_every_setting_of_a_coarse_mixture_is_a_candidate():
     assert found == numbers
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("d", range(3, 9))
 def test_mixtures_are_sampled_uniformly(d):
     names = [f"x{i}" for i in range(d)]
@@ -356,6 +358,7 @@ def test_impossible_steps_are_refused(arguments, said):
         Steps(*arguments)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "rule",
     [

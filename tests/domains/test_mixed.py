@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, geom, loguniform, poisson, randint
 
+from skgpb.domains.cells import Cells
 from skgpb.domains.mixed import MixedPartition, deepest_cut
 from skgpb.domains.space import Choice, IntegerQuantile, ParameterSpace
 from skgpb.domains.value_ranges import cut, points_per_side, spread
@@ -193,3 +194,27 @@ def test_few_values_all_stand_for_a_cell_and_many_do_not():
     assert counts(n=poisson(3)) == (100,)
     assert counts(a=range(30), b=range(20)) == (10, 10)
     assert counts(**{f"x{i}": [0, 1] for i in range(9)}) == (1,) * 9
+
+
+@pytest.mark.parametrize(
+    ("size", "sides"),
+    [
+        ({"heat": 0}, [0, 0, 0]),
+        ({"heat": 0, "washes": 1}, [0, 0, 0]),
+        ({"heat": 0, "washes": 1, "soap": 1}, [0, 0, 0]),
+        ((0, 1, 0), [0, 0, 0]),
+        (0, [0, 0, 0]),
+        (0.5, [0.5, 1, 1]),
+        ({"heat": 0.5, "washes": 0}, [0.5, 1, 1]),
+        ({"heat": 0, "washes": 2}, [0, 2, 1]),
+        ((0, 1, 3), [0, 1, 3]),
+        ((2, 3, 0), [2, 3, 1]),
+    ],
+    ids=str,
+)
+def test_a_cell_of_one_setting_is_a_point_and_others_have_a_value_of_each_side(size, sides):
+    space = ParameterSpace.of_bounds(
+        {"heat": (0, 4), "washes": range(1, 4), "soap": ["a", "b", "c"]}
+    )
+    bounds = np.array([[0.0, 4.0], [0.0, 1.0], [0.0, 1.0]])
+    assert_array_equal(Cells(size).sides(bounds, space), [sides])

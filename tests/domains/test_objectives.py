@@ -19,6 +19,7 @@ def hill(x):
     return float(np.exp(-(x @ x)))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["GP-UCB", "EI", "GPOO-center", "zooming", "KG-points"])
 def test_a_function_of_a_point_is_evaluated_there(name):
     by_query, by_x = make(name), make(name)

@@ -146,6 +146,7 @@ def test_when_answers_came_is_kept(tmp_path):
     assert found[:2] == times[:2] and pd.isna(found[2:]).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["reward", "std", "noise", "failure", "time"])
 def test_a_side_keeps_its_name_beside_what_else_is_known(name):
     search = GPUCBOptimizer(bounds={name: (10, 20)}, random_state=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
 
 from skgpb.kernels import CellAverage, Columns
 from skgpb.kernels._boxes import boxes_from_points
@@ -20,7 +20,9 @@ def test_only_the_columns_named_count_in_their_order():
     np.testing.assert_array_equal(kernel(X, Y), base(X[:, [2, 0]], Y[:, [2, 0]]))
     np.testing.assert_array_equal(kernel(X), base(X[:, [2, 0]]))
     np.testing.assert_array_equal(kernel.diag(X), base.diag(X[:, [2, 0]]))
-    np.testing.assert_array_equal(Columns(base, [-1, 0])(X), kernel(X))
+    np.testing.assert_array_equal(Columns(base, [-1, -3])(X), kernel(X))
+    noisy = Columns(base + WhiteKernel(0.3), (2, 0))
+    np.testing.assert_allclose(noisy.noise_diag(X), 0.3)
 
 
 def test_parameters_are_reached_by_name():
@@ -54,7 +56,7 @@ def test_cells_average_it():
     )
 
 
-@pytest.mark.parametrize("columns", [[3], [-4], [], [0.5], "01", [[0]]])
+@pytest.mark.parametrize("columns", [[3], [-4], [0, 3], [-4, 0], [], [0.5], "01", [[0]]])
 def test_columns_that_x_has_not_are_named(columns):
     with pytest.raises(ValueError, match="columns"):
         Columns(RBF(), columns)(X)

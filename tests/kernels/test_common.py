@@ -206,6 +206,7 @@ def test_every_kernel_is_in_this_suite():
     assert kinds <= {type(case.kernel) for case in CASES}
 
 
+@pytest.mark.one_in(3)
 def test_gram_matrix_is_symmetric_and_positive_semidefinite(case):
     kernel, X = case.kernel, case.rows
     K = kernel(X)
@@ -219,6 +220,7 @@ def test_gram_matrix_is_symmetric_and_positive_semidefinite(case):
     assert_allclose(kernel(X[3:], X[:3]), cross.T, rtol=case.rtol, atol=1e-14)
 
 
+@pytest.mark.one_in(3)
 def test_gradient_is_the_finite_difference(case):
     kernel, X = case.kernel, case.rows
     K, gradient = kernel(X, eval_gradient=True)
@@ -233,6 +235,7 @@ def test_gradient_is_the_finite_difference(case):
         assert_allclose(gradient[..., j], expected, rtol=case.gradient, atol=1e-8)
 
 
+@pytest.mark.one_in(3)
 def test_hyperparameters_are_those_of_the_base_and_go_round(case):
     kernel = case.kernel
     base = getattr(kernel, "base", None)
@@ -252,6 +255,7 @@ def test_hyperparameters_are_those_of_the_base_and_go_round(case):
     assert_allclose(other.clone_with_theta(kernel.theta)(case.rows), kernel(case.rows), rtol=1e-11)
 
 
+@pytest.mark.one_in(3)
 def test_copies_are_equal_and_compute_the_same(case):
     kernel, X = case.kernel, case.rows
     expected = kernel(X)
@@ -263,6 +267,7 @@ def test_copies_are_equal_and_compute_the_same(case):
     assert kernel != RBF()
 
 
+@pytest.mark.one_in(3)
 def test_white_noise_is_on_the_diagonal_only_and_not_between_copies(case):
     kernel, X = case.kernel, case.rows
     between, noise = kernel(X, X.copy()), np.zeros(len(X))
@@ -276,6 +281,7 @@ def test_white_noise_is_on_the_diagonal_only_and_not_between_copies(case):
     assert_allclose(white, np.diag(noise), rtol=case.rtol, atol=1e-13)
 
 
+@pytest.mark.one_in(3)
 def test_its_evaluator_agrees_with_it(case):
     kernel, X = case.kernel, case.rows
     evaluator, expected = evaluator_of(kernel, X.shape[1]), kernel(X, X.copy())
@@ -288,6 +294,7 @@ def test_its_evaluator_agrees_with_it(case):
     assert_allclose(evaluator.cross(joined, E), expected, **tolerance)
 
 
+@pytest.mark.one_in(3)
 def test_its_evaluator_averages_blocks_of_rows(case):
     kernel, X = case.kernel, case.rows
     offsets = np.array([0, 1, 4, len(X)])
@@ -325,6 +332,7 @@ MOVED = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("base", [RBF(0.3), Matern(0.3, nu=1.5) + RBF(0.7)], ids=str)
 @pytest.mark.parametrize("name", MOVED)
 def test_covariances_of_what_lies_far_from_zero_are_those_near_it(name, base):

@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -487,6 +488,17 @@ def test_bases_must_be_kernels(base):
 
 
 # ---- small parts ----
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_default_embedding_kernel_has_half_the_median_distance(d):
+    X = np.random.default_rng(d).normal(size=(41, d)) * [3.0, 0.1, 40.0][:d]
+    X[4] = X[7]  # no distance at all, which is not counted
+    distances = pdist(X / X.std(axis=0))
+    expected = 0.5 * np.median(distances[distances > 0.0]) * X.std(axis=0)
+    found = default_embedding_kernel(X)
+    np.testing.assert_allclose(found.length_scale, expected, rtol=1e-12)
+    assert len(found.theta) == 0
 
 
 def test_the_default_embedding_kernel_follows_the_spread():

@@ -24,6 +24,7 @@ def boxes_of(n, d, seed=0):
     return np.hstack([lower, upper])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("base", BASES, ids=repr)
 @pytest.mark.parametrize("kind", ["average", "integral"])
 def test_parts_give_what_all_points_give(base, kind):

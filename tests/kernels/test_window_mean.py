@@ -77,6 +77,7 @@ def by_way(kernel, rows, others, way):
 # ---- closed forms and quadrature ----
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", PRODUCTS[1] + PRODUCTS[2], ids=str)
 @pytest.mark.parametrize("way", ["difference", "tensor"])
@@ -119,6 +120,7 @@ def test_no_node_of_a_difference_is_without_weight(window):
     assert nodes.shape == (2, 1)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", STATIONARY, ids=str)
 @pytest.mark.parametrize("scales", [(0.1, 0.1), (0.4, 0.05), (0.3, 0.0), (1.0, 0.7)])
@@ -184,6 +186,7 @@ PERIODIC = [
 DAMPED = [RBF(2.0) * ExpSineSquared(0.7, 0.4), (RBF(0.9) + 0.5 * ExpSineSquared(1.0, 0.3)) ** 2]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("window", "base"),
     [*itertools.product(WINDOWS, PERIODIC), *(("gaussian", base) for base in DAMPED)],
@@ -223,6 +226,7 @@ def test_a_periodic_kernel_in_the_plane_says_where_quadrature_is_not_enough():
         WindowMean(ExpSineSquared(0.5, 0.3))(10.0 * rows)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", [STATIONARY[2], STATIONARY[3], *OTHERS], ids=str)
 def test_quadrature_in_the_plane(window, base):
@@ -285,6 +289,7 @@ def clipped_mean(function, center, scale, low, high, window):
     return left * function(low) + inner + right * function(high)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize(
     ("center", "scale"), [(0.1, 0.3), (0.5, 5.0), (1.3, 0.2), (-0.4, 0.1), (0.5, 0.05), (0.0, 0.4)]
@@ -306,6 +311,7 @@ def test_clipped_windows_equal_integration(window, center, scale):
     assert_allclose(kernel.diag(row), want, atol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", [*PRODUCTS[2][:2], RationalQuadratic(0.9, 1.3)], ids=str)
 def test_clipping_by_axes_equals_clipping_by_points(window, base):
@@ -386,6 +392,7 @@ def test_the_variance_of_equal_queries_uses_independent_copies():
     assert_allclose(kernel.diag(row), 1 / np.sqrt(1.5))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "base", [2.0 * RBF(0.5) + WhiteKernel(0.6), Matern(0.4) + WhiteKernel(0.6)], ids=str
 )

@@ -150,6 +150,7 @@ def test_it_says_what_it_is():
     assert repr(bandit_scorer(7)).startswith("bandit_scorer(budget=7, noise=0.0")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("cls", "parameter", "values"),
     [

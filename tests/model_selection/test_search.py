@@ -173,6 +173,7 @@ def test_results_do_not_depend_on_the_number_of_jobs():
     assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("n_jobs", "n_splits", "expected"), [(None, 3, 1), (4, 5, 1), (7, 3, 3)])
 def test_a_batch_keeps_the_workers_busy(n_jobs, n_splits, expected, capsys):
     from joblib import parallel_config
@@ -607,6 +608,7 @@ def test_of_settings_as_good_an_inner_one_is_chosen():
     assert steep.best_params_["x"] == 0.3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "space",
     [SPACE, [{"kernel": ["linear"], "C": SPACE["C"]}, {"kernel": ["rbf", "sigmoid"], **SPACE}]],
@@ -631,6 +633,7 @@ def test_a_space_of_estimators_is_left_out_of_a_file(tmp_path):
     assert back.ask().params == found.optimizer_.ask().params
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "engine",
     [
@@ -804,6 +807,7 @@ def test_scores_of_dummies_are_all_the_same():
 # in units ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("engine", [None, GPZoomingOptimizer()])
 @pytest.mark.parametrize("several", [False, True], ids=["one dict", "two dicts"])
 def test_the_engine_speaks_of_settings(engine, several):

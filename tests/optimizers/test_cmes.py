@@ -1,6 +1,7 @@
 """Indirect queries: the loop that all of them share, CMES's scores, and what it finds."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from reference.cmes import appendix_a, eq7
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from skgpb.exceptions import LearningWarning
+from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
@@ -18,6 +19,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.optimizers.cmes import refined_maxima
 from skgpb.utils.roots import joint_draws
 
 DOMAIN = [(0.0, 2.0)]
@@ -66,6 +68,23 @@ CASES = {cls.__name__: (cls, {"conditional": WINDOW, "queries": QUERIES}) for cl
     ),
     "CMETS": (CMETSOptimizer, {"max_depth": 4}),
 }
+
+
+@pytest.mark.parametrize("cls", FLAT)
+def test_a_search_that_knows_nothing_of_the_inputs_of_a_query_warns(cls):
+    optimizer = cls(bounds=[(0.0, 1.0)], query_bounds=[(0.0, 1.0)], n_points=60, random_state=0)
+    with pytest.raises(ValueError, match="outside the bounds"):
+        optimizer.fit(X1, queries=A1)
+    with pytest.warns(ModelWarning, match=r"p\(x \| a\)") as said:
+        optimizer.ask()
+    assert len(said) == 1
+    with pytest.warns(ModelWarning, match="Pass conditional="):
+        cls(bounds=DOMAIN, query_bounds=[(0.0, 1.0)], n_points=60).fit(X1, X1[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cls(bounds=DOMAIN, n_points=60).fit(X1, queries=A1).ask()
+        known = WindowMean(scale=0.0)
+        cls(bounds=DOMAIN, queries=QUERIES, conditional=known, n_points=60).ask()
 
 
 @pytest.fixture(params=list(CASES))
@@ -131,6 +150,7 @@ def test_pending_answers_count_as_told_at_their_mean():
     np.testing.assert_allclose(std, expected[1], atol=1e-7)
 
 
+@pytest.mark.one_in(3)
 def test_history_and_spending_are_recorded(name):
     optimizer = make(name)
     queries = play(optimizer, 5)
@@ -142,6 +162,7 @@ def test_history_and_spending_are_recorded(name):
     assert (history["std"] >= 0).all()
 
 
+@pytest.mark.one_in(3)
 def test_recommendations_are_points_of_the_domain(name):
     optimizer = make(name)
     play(optimizer, 8)
@@ -155,6 +176,7 @@ def test_recommendations_are_points_of_the_domain(name):
     assert predict(x[None])[0] >= mean.max() - 1e-6 * np.abs(mean).max()
 
 
+@pytest.mark.one_in(3)
 def test_a_run_ends_with_the_query_that_spends_the_budget(name):
     optimizer = make(name)
     result = optimizer.run(g, **{"max_cost": 5.0} if name == "CMETS" else {"budget": 6})
@@ -163,6 +185,7 @@ def test_a_run_ends_with_the_query_that_spends_the_budget(name):
         assert result.cost >= 5.0 > result.cost - optimizer.history_["cost"][-1]
 
 
+@pytest.mark.one_in(3)
 def test_a_rejected_fit_leaves_no_trace(name):
     optimizer = make(name)
     play(optimizer, 4)
@@ -449,3 +472,25 @@ def test_a_failure_in_learning_leaves_units_and_process_as_they_were():
         optimizer._fit_model()
     assert (optimizer.surrogate_.center_, optimizer.surrogate_.scale_) == units
     assert optimizer.predict([[0.3]]) == mean
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (3,), (7,), (4, 3), (3, 1, 4), (2, 5, 3)], ids=str)
+def test_grid_maxima_rise_along_each_axis_to_the_parabola_through_three_neighbours(shape):
+    draws = np.random.default_rng(len(shape)).normal(size=(np.prod(shape), 60))
+    expected = []
+    for values in np.moveaxis(draws.reshape(*shape, -1), -1, 0):
+        best = np.unravel_index(values.argmax(), shape)
+        rises = [0.0]
+        for axis, (place, n) in enumerate(zip(best, shape, strict=True)):
+            if 0 < place < n - 1:  # at an end of the grid nothing is known of the other side
+                around = np.take(values[_line(best, axis)], [place - 1, place, place + 1])
+                a, b, c = np.polyfit([-1.0, 0.0, 1.0], around, 2)
+                rises.append(c - b**2 / (4.0 * a) - values[best])
+        expected.append(values[best] + sum(rises))
+    np.testing.assert_allclose(refined_maxima(draws, shape), expected, rtol=1e-9)
+    flat = np.ones((np.prod(shape), 1))
+    np.testing.assert_array_equal(refined_maxima(flat, shape), [1.0])
+
+
+def _line(place, axis):
+    return tuple(slice(None) if i == axis else n for i, n in enumerate(place))

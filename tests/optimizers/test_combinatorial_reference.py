@@ -85,6 +85,7 @@ def test_rounds_of_gp_ucb_equal_naive_rounds(scale, seed):
         np.testing.assert_allclose(std[:, i] ** 2, naive.std() ** 2, atol=1e-7)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("weights", ["allocation", "campaign"])
 @pytest.mark.parametrize("seed", range(2))
 def test_rounds_of_dagp_ucb_equal_naive_rounds(weights, seed):

@@ -37,6 +37,7 @@ def function(rng, d):
     return lambda X: np.cos(np.atleast_2d(X) @ W + phases) @ heights
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("feedback", ["center", "average"])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
@@ -338,6 +339,7 @@ def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
         np.testing.assert_allclose(history["std"][t], np.sqrt(var), atol=1e-8)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 def test_the_best_action_is_found_in_every_context(feedback):
     optimizer = started(

@@ -115,6 +115,7 @@ def noisy_wave(query, rng):
     return float(np.sin(6.0 * query.points).mean()) + 0.05 * rng.standard_normal()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("outliers", [8.0, -8.0])
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
 def test_a_wild_answer_changes_little_of_what_is_learned(cls, outliers):

@@ -118,6 +118,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("rule", "name", "contexts", "prices"), PAIRS)
 def test_every_rule_asks_every_set(rule, name, contexts, prices):
     optimizer = made(rule, name, contexts, prices)

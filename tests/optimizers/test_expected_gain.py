@@ -19,6 +19,7 @@ def process(noise, seed=0):
     return gp, list(np.linspace(0, 1, 41)[:, None, None])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 @pytest.mark.parametrize("n", [1, 4])
 def test_the_gain_is_that_of_answers_which_are_simulated(noise, n):

@@ -84,6 +84,7 @@ def make(rule, domain, seed, **parameters):
     return cls(**parameters, random_state=seed)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("rule", ["ucb", "simple", "ei"])
 def test_a_half_that_fails_is_left_alone(rule, domain):
@@ -96,6 +97,7 @@ def test_a_half_that_fails_is_left_alone(rule, domain):
     assert sorted(last)[1] <= 2 and max(last) <= 3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_leaves_it_alone(rule):
     optimizer = make(rule, "square", 5)
@@ -122,6 +124,7 @@ TREES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("tree", TREES)
 def test_trees_leave_it_alone(tree, d):
@@ -161,9 +164,8 @@ def test_a_tree_over_contexts_leaves_it_alone():
     assert optimizer.recommend(context=[0.4]).points[:, 1].mean() >= 0.5
 
 
-INDIRECT = [
+OTHER_INDIRECT = [
     CMESOptimizer,
-    CMETSOptimizer,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
@@ -185,7 +187,15 @@ def play_campaigns(cls, seed, fails, n=40):
     return failed, bandit
 
 
-@pytest.mark.parametrize("cls", [GPUCBOptimizer, DAGPUCBOptimizer, GPTSOptimizer, EIOptimizer])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        GPUCBOptimizer,
+        pytest.param(DAGPUCBOptimizer, marks=pytest.mark.slow),
+        pytest.param(EIOptimizer, marks=pytest.mark.slow),
+        GPTSOptimizer,
+    ],
+)
 def test_campaigns_leave_it_alone(cls):
     """The first campaign would get more than 5 of 20, if that did not fail."""
     counts = []
@@ -222,7 +232,9 @@ def test_allocation_that_failed_is_not_recommended():
     assert bandit.recommend() == first
 
 
-@pytest.mark.parametrize("cls", INDIRECT)
+@pytest.mark.parametrize(
+    "cls", [CMETSOptimizer, *(pytest.param(cls, marks=pytest.mark.slow) for cls in OTHER_INDIRECT)]
+)
 def test_indirect_queries_leave_it_alone(cls):
     last = []
     for seed in range(3):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -180,3 +182,15 @@ def test_distinct_places_are_counted_no_further_than_needed():
     assert len(list(places)) == 2  # the fourth says that there are enough
     assert are_fewer(3, [np.zeros(1), np.ones(1), np.zeros(1)])
     assert not are_fewer(0, [])
+
+
+@pytest.mark.parametrize("blur", [0.005, 0.018, 0.03, 0.1])
+def test_windows_of_equal_deviation_begin_with_as_many_queries_whatever_their_shape(blur):
+    # They are no further apart than two deviations, but 10 at least and 25 at most.
+    def usual(window, width):
+        conditional = WindowMean(scale=width, window=window)
+        box = {"bounds": [(0, 1)], "query_bounds": [(0, 1)], "conditional": conditional}
+        return CMESOptimizer(**box, random_state=0).start()._n_initial
+
+    expected = min(max(math.ceil(1.0 / (2.0 * blur)), 10), 25)
+    assert usual("gaussian", blur) == usual("uniform", math.sqrt(3.0) * blur) == expected

@@ -112,6 +112,7 @@ def test_every_evaluation_follows_algorithm_1(d, n_children, feedback, n_seeds):
     assert n_repeated > 2 * n_seeds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_children", [2, 3])
 def test_the_theorys_constants_for_80_evaluations(n_children):
     """V_h of Claim 2, beta_n of Claim 1 and h_max of equation 3.4, all by the reference."""

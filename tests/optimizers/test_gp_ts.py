@@ -10,7 +10,7 @@ from cases import play
 from sklearn.gaussian_process.kernels import RBF
 
 import skgpb.surrogate.draws
-from skgpb.optimizers import GPTSOptimizer
+from skgpb.optimizers import GPTSOptimizer, KGOptimizer
 
 ARMS = np.linspace(0, 1, 100)[:, None]
 
@@ -84,3 +84,24 @@ def test_thompson_sampling_with_the_width_of_its_theory_spreads_wider():
     np.testing.assert_allclose(
         cases.scores(wide) - mean, v * (cases.scores(narrow) - mean), rtol=1e-10, atol=1e-12
     )
+
+
+def test_joint_draws_of_queries_that_are_no_targets_know_units_and_pending_answers():
+    queries, level = np.linspace(0, 1, 12)[:, None], 100.0
+    optimizer = KGOptimizer(
+        queries=queries, targets=ARMS[::20], alpha=level, n_initial=4, random_state=0
+    )
+    play(optimizer, 8, lambda query: 300.0 + 40.0 * f(query.points))
+    asked = optimizer.ask(2)
+    draws = optimizer.posterior().query_draws(20_000)
+    process = optimizer.surrogate_.process_
+    told = process.fantasize([query.points for query in asked], [level, level])
+    mean, cov = told.moments(queries, cov=True)
+    assert process.scale > 10.0
+    found = np.cov(draws.T) * process.scale**2
+    # Five standard errors of a mean of 20,000 draws, and of a covariance of as many.
+    atol = 5 * np.sqrt(np.diag(cov).max() / 20_000)
+    drawn = process.offset + process.scale * draws.mean(axis=0)
+    np.testing.assert_allclose(drawn, mean, rtol=0, atol=atol)
+    np.testing.assert_allclose(found, cov, rtol=0, atol=0.05 * cov.max())
+    assert np.abs(optimizer.predict(queries, return_cov=True)[1] - cov).max() > 0.1 * cov.max()

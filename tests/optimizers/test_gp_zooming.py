@@ -45,6 +45,7 @@ def play(optimizer, f, n, rng=None):
     return balls
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("d", "metric", "feedback"),
     [
@@ -249,6 +250,7 @@ def test_breadth_first_refinement_is_bounded_and_explained():
     assert len({ball.index for ball in balls}) > 5
 
 
+@pytest.mark.slow
 def test_most_balls_become_available_in_step_with_the_evaluations():
     optimizer = GPZoomingOptimizer(
         RBF(0.1), bounds=BOUNDS[2], variation=(1e6, 0.1), horizon=10, r_min=1e-3, max_active=1500

@@ -67,6 +67,7 @@ def gain(expansion, rule, seed):
     return (y[opt.recommend(rule).members].mean() - y.mean()) / (best - y.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in (1, 2))]
 )

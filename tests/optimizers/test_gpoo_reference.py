@@ -284,6 +284,7 @@ def test_three_dimensions_and_four_children(feedback):
         assert_same_posterior(rounds, history, f"seed {seed}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("S", [1, 10])
 def test_the_papers_own_settings_for_all_80_rounds(S):
     """Fig. 4: delta(h) = 14 2^-h, h_max = 10, Lemma 1, where the index ties most."""

@@ -78,6 +78,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("operator", ["auto", "embedding", "window"])
 def test_awkward_pairs_are_learned_from(case, operator):
@@ -90,6 +91,7 @@ def test_awkward_pairs_are_learned_from(case, operator):
     assert len(optimizer.history_) == 4 and np.isfinite(optimizer.history_["std"]).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", ALL)
 def test_duplicates_and_constant_columns_in_every_method(cls):
     for case in ("every pair twice", "a constant column of queries"):
@@ -133,6 +135,7 @@ BAD = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", ALL)
 def test_bad_pairs_are_refused_by_name_and_nothing_is_lost(cls):
     optimizer = play(make(cls).fit(X1, queries=A1), 2)
@@ -151,6 +154,7 @@ def test_one_pair_is_enough_where_nothing_is_left_to_learn():
     assert np.isfinite(optimizer.predict(X1[:5])).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", FLAT)
 @pytest.mark.parametrize("candidates", [None, A1[:20]])
 def test_queries_outside_are_refused_and_nothing_is_lost(cls, candidates):

@@ -87,6 +87,7 @@ def test_answers_may_come_in_any_order(name):
     np.testing.assert_allclose(forward.spent_, backward.spent_, rtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "information", [pytest.param("noiseless", marks=pytest.mark.slow), "noisy"]
 )

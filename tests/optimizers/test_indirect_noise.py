@@ -70,6 +70,7 @@ def test_learned_noise_is_close_to_the_truth(settings, noise):
     assert 0.5 < optimizer.alpha_ / noise**2 < 2.0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", BASELINES)
 def test_baselines_take_the_noise_of_the_model_that_recommends(cls):
     optimizer = told(make(cls), 48, 20.0)
@@ -275,6 +276,7 @@ def test_an_error_of_the_kernel_may_be_set_in_the_run():
     assert (before, optimizer.surrogate_.noise_of()) == (0.25, 3.25)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer, IndirectEIOptimizer])
 def test_a_run_is_repeated_with_what_it_has_learned(cls, tmp_path, monkeypatch):
     optimizer = make(cls)

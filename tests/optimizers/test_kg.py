@@ -67,6 +67,7 @@ def made(name):
     return optimizer, NaiveKG(kernel, queries, targets, cost, alpha)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_round_by_round_it_does_what_the_definition_says(name):
     optimizer, naive = made(name)
@@ -94,6 +95,7 @@ def test_round_by_round_it_does_what_the_definition_says(name):
     assert optimizer.spent_ == pytest.approx(naive.cost[naive.told].sum())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_batch_takes_what_is_pending_as_answered(name):
     optimizer, naive = made(name)

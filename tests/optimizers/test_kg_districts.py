@@ -85,6 +85,7 @@ def test_round_by_round_it_does_what_the_definition_says(name):
         assert mean[optimizer.recommend().index] >= mean.max() - 1e-8
 
 
+@pytest.mark.slow
 def test_a_kernel_is_learned_and_the_best_is_found():
     optimizer = KGOptimizer(queries=COUNTIES, targets=WARDS, random_state=0)
     result = optimizer.run(answer, budget=15)

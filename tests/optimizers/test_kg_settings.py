@@ -59,6 +59,7 @@ SETS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SETS)
 def test_round_by_round_it_does_what_the_definition_says(name):
     base = RBF([20.0, 0.3, 0.7, 0.7, 0.7])
@@ -123,6 +124,7 @@ def test_cells_hold_as_many_values_as_was_said():
     assert (len(best["washes"]), best["soap"] in HEIGHTS) == (2, True)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [KGOptimizer, IDSOptimizer, TargetsOptimizer])
 def test_the_best_setting_is_found(cls):
     optimizer = cls(bounds=BOUNDS, random_state=0)

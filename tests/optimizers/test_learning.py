@@ -52,6 +52,7 @@ def play(optimizer, n, scale=1.0, offset=0.0, noise=0.1):
     return queries
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", list(CASES))
 def test_nothing_known_depends_on_no_unit(name):
     """Rewards in other units give the same queries; so do other units of the domain."""
@@ -72,6 +73,7 @@ def test_nothing_known_depends_on_no_unit(name):
         assert_allclose(b, 1024.0 * a + shift, rtol=1e-4, atol=1.0)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", list(CASES))
 def test_noise_and_scales_are_learned(name):
     optimizer = CASES[name](bounds=[(0, 1), (0, 1)], random_state=0)
@@ -224,6 +226,7 @@ def test_a_loaded_run_does_not_learn_again(again, tmp_path, monkeypatch):
     assert play(resumed, 20) == play(optimizer, 20)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.parametrize("rewards", [[0.0], [5.0], [1e-300, 0.0], [1.0, 1.0, 1.0 + 1e-15]])
 def test_degenerate_rewards_are_survived(name, rewards):
@@ -309,6 +312,7 @@ def hyperparameters(optimizer):
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", list(LEARNING))
 def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
     error = np.linalg.LinAlgError("singular")
@@ -344,6 +348,7 @@ def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
     assert resumed.ask() == repeated.ask() == optimizer.ask()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", [name for name in LEARNING if name != "campaigns"])
 def test_an_answer_is_not_taken_where_learning_is_interrupted(name):
     """Ctrl-C while hyperparameters are learned leaves the run as it was before the answer."""

@@ -63,6 +63,7 @@ def test_what_is_learned_of_one_value_of_a_list_counts_everywhere():
     assert np.sqrt(np.mean(error**2)) < 0.15 * y.std()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FOR_THE_BEST)
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_no_setting_is_asked_again_and_again(name, noise):
@@ -143,6 +144,7 @@ def counts_in(optimizer, n, sizes):
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sizes", [(12, 8, 3), (16, 4), (5, 5, 5), (25,)])
 @pytest.mark.parametrize("constraint", [[], ["x + y <= 1"]])
 @pytest.mark.parametrize("seed", range(3))

@@ -167,6 +167,7 @@ def test_what_does_not_go_together_is_refused(settings, message):
 ARMS = {"kernel": RBF(0.2), "arms": POINTS, "alpha": 0.01, "random_state": 0}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("settings", [CELLS, ROWS, ARMS])
 @pytest.mark.parametrize("before", [{}, {"queries": POINTS}, {"arms": POINTS}])
 def test_parameters_mean_what_they_say_after_set_params(settings, before):

@@ -94,6 +94,7 @@ def test_gpoo_does_what_a_naive_reference_does():
     assert kinds == {(1, 1), (2, 1), (2, 3), (5, 3)}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", SEARCHES)
 @pytest.mark.parametrize(
     "feedback", ["center", "average", pytest.param("integral", marks=pytest.mark.slow)]
@@ -295,6 +296,7 @@ def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monke
     assert_allclose(most_probable(optimizer, region.settings), best, rtol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer])
 @pytest.mark.parametrize(
     "size",
@@ -322,6 +324,7 @@ def test_the_best_cell_of_a_size_has_values_as_well(cls, size):
     assert pickle.loads(pickle.dumps(region)).params == region.params
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("size", "words"),
     [

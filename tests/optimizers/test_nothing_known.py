@@ -172,6 +172,7 @@ def test_first_queries_on_the_line_are_no_farther_apart_than_two_blurs(scale, wi
     assert_allclose(np.diff(a), 1.0 / n, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 def test_of_two_humps_behind_a_learned_blur_the_higher_is_found(seed):
     assert abs(humps(seed, rounds=20) - 0.8) < 0.09
@@ -187,6 +188,7 @@ def test_a_narrow_peak_is_found_by_averages(seed):
     assert peak(seed, max_cost=60) < 1.0
 
 
+@pytest.mark.slow
 def test_a_narrow_peak_is_found_under_noise_of_a_tenth_of_its_height():
     assert peak(2, max_cost=60, noise=0.1) < 1.0
 

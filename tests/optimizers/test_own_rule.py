@@ -208,6 +208,7 @@ def test_behind_a_blur_a_rule_sees_the_posterior_of_answers_and_points():
     assert abs(optimizer.recommend()[0] - np.pi / 14) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [pytest.param("kg", marks=pytest.mark.slow), "ids"])
 def test_of_two_humps_behind_a_learned_blur_the_higher_is_found(rule):
     assert abs(humps(rule, 0, rounds=16) - 0.8) < 0.09

@@ -52,6 +52,7 @@ class TestOnesOwnTree(OptimizerContract):
         return POOL[:3]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("domain", "learned"),
     [

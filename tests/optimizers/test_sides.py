@@ -57,6 +57,7 @@ def made(cls=GPUCBOptimizer, **settings):
     return cls(**{"bounds": SIDES, "random_state": 0} | settings)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", ARMS)
 def test_every_rule_over_arms_searches_sides_of_every_kind(cls, tmp_path):
     optimizer = made(cls, n_candidates=60)
@@ -170,6 +171,7 @@ def test_a_kernel_that_is_given_sees_the_columns_of_settings():
 # Regions -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("cls", "settings"),
     [
@@ -308,6 +310,7 @@ def test_queries_of_boxes_without_names_number_their_sides():
 # Indirect queries --------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, CMETSOptimizer])
 def test_both_boxes_of_indirect_queries_have_names(cls, tmp_path):
     settings = {"alpha": 1e-4, "n_points": 200, "random_state": 0}
@@ -380,6 +383,7 @@ def bump(points):
     return float(np.exp(-((points - [0.37, 0.61]) ** 2).sum(axis=1) / 0.02).mean())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPZoomingOptimizer, GPUCBOptimizer])
 def test_the_best_cell_of_a_size_lies_anywhere(cls):
     settings = {"max_depth": 4} if cls is GPOOOptimizer else {}

@@ -133,6 +133,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", MAKERS)
 @pytest.mark.parametrize("size", [10**9, 10**30])
 def test_what_is_made_of_a_size_is_refused_before_it_is_made(case, size):
@@ -145,6 +146,7 @@ def test_what_is_made_of_a_size_is_refused_before_it_is_made(case, size):
         tracemalloc.stop()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", [-1, 2.5, True, "3", None])
 @pytest.mark.parametrize("case", [case for case in MAKERS if case.startswith("n_samples")])
 def test_a_number_of_draws_is_a_number(case, size):

@@ -79,6 +79,7 @@ def test_every_family_says_how_far_it_may_be(name):
     assert opt.gap(0.3) <= gap <= opt.gap(0.001)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("stop", [None, Stop(1e-6, 0.05), Stop(1e-6, 0.2), Stop(1e-6, 0.4)])
 def test_gap_of_a_run_is_exceeded_in_a_share_delta_of_draws(stop):
     """Delta comes from ``stop``, 0.05 without one; the draws are new and of all arms."""

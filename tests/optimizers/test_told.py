@@ -132,6 +132,7 @@ ROWS = np.array([[1e-3, 4, 7, 5], [1e-2, 2, 7, 10], [2e-3, 8, 7, 1]])
 SETTINGS = [dict(zip(NAMED, row, strict=True)) for row in ROWS.tolist()]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rows", [ROWS, ROWS.tolist(), pd.DataFrame(ROWS, columns=list(NAMED))])
 def test_rows_of_numbers_are_in_the_units_of_named_sides(rows):
     by_name, by_row = (GPUCBOptimizer(bounds=NAMED, random_state=0) for _ in range(2))
@@ -217,6 +218,7 @@ def test_targets_are_rows_in_units_too():
     assert_array_equal(by_row.start().domain_.rows, by_name.start().domain_.rows)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", TAKING_POINTS)
 @pytest.mark.parametrize("names", [None, ["east", "north"]])
 def test_what_rounding_takes_out_of_the_box_is_moved_onto_it(cls, names):
@@ -290,6 +292,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_no_query_of_a_search_with_other_sides_is_taken_by_its_coordinates(cls, other):
@@ -355,6 +358,7 @@ def test_a_recommendation_is_no_query_where_queries_have_sides_of_their_own():
     assert_array_equal(search.predict_query([best]), search.predict_query(best.points))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("failed", [{8}, {2, 4}, {9, 11, 12}])
@@ -372,6 +376,7 @@ def test_a_penalty_in_the_place_of_a_failure_is_said_once(cls, direction, failed
     assert f"the answer {sign * -1e6:g} is" in messages[0] and "tell None" in messages[0]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_honest_answers_are_no_penalties(seed):
     """Not even those of a steep valley, or of a search that has converged."""

@@ -332,6 +332,7 @@ def test_without_noise_and_with_every_arm_known(member):
     assert optimizer.recommend().index == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("reward", [np.nan, np.inf, "0.3"])
 def test_bad_rewards_lose_nothing(member, reward):
     optimizer = make(member)
@@ -402,6 +403,7 @@ def test_a_batch_is_distinct_and_follows_the_hallucinated_variance(member):
         )
 
 
+@pytest.mark.one_in(3)
 def test_draws_are_stable_until_tell_and_after_pickling(member):
     optimizer = make(member)
     play(optimizer, 5)
@@ -485,6 +487,7 @@ def test_hyperparameters_are_learned_on_schedule(relearn):
 # Arms of every kind of feedback ------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kernel", [CellAverage(RBF(0.2), (2, 3)), CellIntegral(RBF(0.2))])
 def test_arms_may_be_boxes(member, kernel):
     corners = np.array([[i, j] for i in range(4) for j in range(4)]) / 4
@@ -524,6 +527,7 @@ def test_bounds_start_with_the_grid_of_theorem_2():
     np.testing.assert_allclose(cases.scores(optimizer), mean + np.sqrt(beta) * std, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 def test_every_member_finds_the_maximum_of_a_box(member):
     settings = {"xi": 0.05} if member == "pi" else {}
     settings |= {"guarantee": Guarantee(2.0, noise_bound=0.1)} if member == "igp_ucb" else {}

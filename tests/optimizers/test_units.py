@@ -86,6 +86,7 @@ def assert_same_queries(some, others):
     np.testing.assert_allclose(some[-1], others[-1], rtol=0, atol=1e-4)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.NumericalWarning")
 @pytest.mark.parametrize(
     ("factor", "offset"),
@@ -97,6 +98,7 @@ def test_learned_units_follow_the_answers(name, factor, offset):
     assert_same_queries(play(LEARNED[name](0.01 * factor**2), factor, offset), expected)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("factor", [1e-12, 1e-9, 1e9, 1e12])
 @pytest.mark.parametrize("name", GIVEN)
 def test_a_kernel_and_a_noise_in_other_units_ask_the_same(name, factor):
@@ -107,6 +109,7 @@ def test_a_kernel_and_a_noise_in_other_units_ask_the_same(name, factor):
     assert_same_queries(play(GIVEN[name](other, 0.01 * factor**2), factor), expected)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", LEARNED)
 @pytest.mark.parametrize(("factor", "offset"), [(1.0, 1e15), (1e-160, 0.0)])
 def test_where_too_few_digits_are_left_it_is_said(name, factor, offset):

@@ -71,6 +71,7 @@ def as_tuple(moments):
     return moments if isinstance(moments, tuple) else (moments,)
 
 
+@pytest.mark.one_in(3)
 @KINDS
 def test_a_learned_posterior_is_averaged(kind):
     optimizer = play(LEARNED[kind](random_state=0))
@@ -85,6 +86,7 @@ def test_a_learned_posterior_is_averaged(kind):
     assert_array_equal(optimizer.predict(X), mean)
 
 
+@pytest.mark.one_in(3)
 @KINDS
 def test_reading_changes_no_query(kind):
     plain, read = (play(LEARNED[kind](random_state=0), read=read) for read in (False, True))
@@ -92,6 +94,7 @@ def test_reading_changes_no_query(kind):
     assert_array_equal(plain.ask().points, read.ask().points)
 
 
+@pytest.mark.one_in(3)
 @KINDS
 def test_what_is_read_is_the_same_after_pickling_and_with_the_other_sign(kind):
     up = play(LEARNED[kind](random_state=0))

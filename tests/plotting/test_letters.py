@@ -69,11 +69,13 @@ def drawn(monkeypatch):
     return figures
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("features", [None, ["solvent"], [BATH, "solvent"]])
 def test_slices(laboratory, features):
     check(SliceDisplay.from_optimizer(laboratory, features=features, value_name=VALUE).figure_)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("features", [[0], [2], [0, 1], [1, 2], [2, 1]])
 def test_maps_and_curves(laboratory, features):
     options = {"features": features, "value_name": VALUE, "grid_resolution": 20}
@@ -84,6 +86,7 @@ def test_importance(laboratory):
     check(ImportanceDisplay.from_optimizer(laboratory, value_name=VALUE).figure_)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("display", [CellMapDisplay, TreeDisplay])
 @pytest.mark.parametrize("d", [1, 2])
 def test_cells(display, d):
@@ -126,6 +129,7 @@ def in_app(run, kind, *sides):
     return Pages(run.path, Guard(), None)._draw(kind, "light", "", *sides)
 
 
+@pytest.mark.slow
 def test_pictures_of_the_app(run, drawn):
     for sides in ((0, 1), (2, 0), (0, 2)):
         in_app(run, "map", *sides)
@@ -138,6 +142,7 @@ def test_pictures_of_the_app(run, drawn):
     assert covered(drawn[-1]) == []
 
 
+@pytest.mark.slow
 def test_panels_of_a_picture_are_as_wide_and_whole(run):
     svgs = in_app(run, "slices")
     assert len(svgs) == 3
@@ -152,6 +157,7 @@ def test_panels_of_a_picture_are_as_wide_and_whole(run):
     assert b"recommended" in svgs[0] and b"recommended" not in svgs[1]
 
 
+@pytest.mark.slow
 def test_pictures_of_a_report(tmp_path, drawn):
     rng = np.random.default_rng(0)
     table = tmp_path / "table.csv"

@@ -32,6 +32,7 @@ def searched(d, pool=False, budget=20):
     return opt
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("pool", [False, True])
 @pytest.mark.parametrize("d", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_leaves_and_their_posterior(d, pool):

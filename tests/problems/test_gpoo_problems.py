@@ -87,6 +87,7 @@ def test_average_is_the_mean_over_the_points(problem):
     assert problem.average(points[:1]) == problem.f(points[:1])[0]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("width", [1.0, 0.3, 1e-2, 1e-4, 1e-6, 1e-9, 0.0])
 def test_integral_is_the_mean_over_the_box(problem, width):
     for lower in (0.0, 0.37, 0.9):
@@ -110,6 +111,7 @@ def test_integral_is_the_mean_over_the_box(problem, width):
         assert problem.integral(box(lower, upper)) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.one_in(3)
 def test_observation_is_the_true_answer_plus_noise_of_the_stated_size(problem):
     points, cell = np.array([[0.2], [0.3]]), box(0.1, 0.4)
     rng = np.random.default_rng(0)

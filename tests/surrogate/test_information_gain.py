@@ -108,6 +108,7 @@ def test_igp_ucb_takes_any_of_them(spec, expected):
     np.testing.assert_allclose(cases.scores(opt), mean + root * std, rtol=0, atol=1e-10)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("noise", [0.03, 0.1, 1.0])
 @pytest.mark.parametrize("cls", [IGPUCBOptimizer, GPTSOptimizer])
 def test_the_width_of_the_theory_holds_for_all_arms_and_rounds_at_once(cls, noise):

@@ -189,6 +189,7 @@ def to_the_last_digit(objective, start, bounds):
     return found.x, found.fun
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "kernel",
     [

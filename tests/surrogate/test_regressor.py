@@ -583,3 +583,18 @@ def test_all_that_predicts_refuses_points_that_are_too_far():
     for method in (direct.predict, direct.interval, indirect.predict):
         with pytest.raises(ValueError, match=r"too far from the data.* is \[1e\+300\]"):
             method([[0.5], [1e300]])
+
+
+@pytest.mark.parametrize(("center", "scale"), [(0.0, 1.0), (3.0, 20.0), (-1.0, 0.1)])
+def test_relearning_in_units_equals_fitting_the_targets_in_these_units(center, scale):
+    X, y, T = make(n=25)
+    kernel = 1.0 * RBF(1.0)
+    online = OnlineGaussianProcessRegressor(kernel, alpha=0.01, optimizer=None).fit(X[:5], y[:5])
+    online.partial_fit(X[5:], y[5:])
+    online.set_params(optimizer="fmin_l_bfgs_b").relearn(center, scale)
+    fresh = OnlineGaussianProcessRegressor(kernel, alpha=0.01 / scale**2)
+    fresh.fit(X, (y - center) / scale)
+    assert np.abs(fresh.kernel_.theta).max() > 0.1
+    np.testing.assert_allclose(online.process_.kernel.theta, fresh.kernel_.theta, rtol=1e-4)
+    expected = center + scale * fresh.predict(T)
+    np.testing.assert_allclose(online.predict(T), expected, rtol=0, atol=1e-4)

@@ -65,6 +65,7 @@ def test_what_nobody_knows_is_the_extra(monkeypatch):
     assert install_command("tables").endswith(' "skgpb[tables]"')
 
 
+@pytest.mark.slow
 def test_the_library_and_the_demo_need_no_pandas(tmp_path):
     pytest.importorskip("matplotlib")
     script = (

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from flask import Flask, Response, abort, redirect, render_template, request, send_file, url_for
 from markupsafe import Markup
@@ -36,12 +36,11 @@ from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import THEMES
 from skgpb.plotting._trade_offs import draw_trade_offs
-from skgpb.utils.warnings import Message, holds_warnings, warn
+from skgpb.utils.warnings import without_warnings
 
 # Message on the next page, and the number of the query, or those of the first and the last.
 Said = tuple[str, int | str]
 Change = Callable[[Any], Said]
-Taken = TypeVar("Taken")
 # Fields of a new experiment, and the words of errors that are about them.
 ABOUT = {
     "constraints": "constraint",
@@ -365,7 +364,9 @@ class Pages:
         table = None
         try:
             with table_of(form) as table:
-                _quietly(
+                # Rows that are left out are on the page, not in the terminal.
+                without_warnings(
+                    UserWarning,
                     partial(Experiment.create, self._path, **settings),
                     data=table,
                     skip_outside=skip,
@@ -528,7 +529,8 @@ class Pages:
                 with table_of(form) as table:
                     if table is None:
                         raise ValueError("please paste a table, or choose a file")
-                    n = len(_quietly(experiment.add_table, table, skip_outside=skip))
+                    add = partial(experiment.add_table, table, skip_outside=skip)
+                    n = len(without_warnings(UserWarning, add))
             except ValueError as error:
                 mark_table(form, error, table)
                 raise Mistyped from None
@@ -698,19 +700,6 @@ def surprises_in(
     names, _ = views.asked_with(experiment)
     fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
     return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
-
-
-@holds_warnings
-def _quietly(take: Callable[..., Taken], *arguments: Any, **options: Any) -> Taken:
-    """Let a function take a table; rows that it leaves out are on the page, not in the terminal."""
-    messages: list[Message] | None = []
-    out = take(*arguments, **options)
-    if messages:
-        held, messages = messages, None
-        for message, category in held:
-            if category is not UserWarning:
-                warn(message, category)
-    return out
 
 
 def _empty(id: str) -> Form:

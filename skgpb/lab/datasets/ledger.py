@@ -28,7 +28,7 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -39,6 +39,7 @@ from skgpb.exceptions import LoadError
 from skgpb.lab.datasets.account import PrivateAnswer, Question
 from skgpb.lab.file_lock import FileLock
 from skgpb.utils.persistence import VERSION, Seal, check_version, reason_of, replace_file
+from skgpb.utils.typing import SupportsArray
 from skgpb.utils.validation import is_number
 
 __all__ = ["PrivacyLedger"]
@@ -115,7 +116,13 @@ class PrivacyLedger:
     False
     """
 
-    def __init__(self, path: str | os.PathLike[str], table: Any, *, target: str = "values") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        table: Mapping[str, Sequence[object] | SupportsArray] | Sequence[object] | SupportsArray,
+        *,
+        target: str = "values",
+    ) -> None:
         columns = _columns_of(table)
         self.path: Path = Path(path)
         self.target: str = str(target)

@@ -26,9 +26,9 @@ from skgpb.lab.experiments.answers import (
     variance_of,
 )
 from skgpb.lab.experiments.blocks import write_block
-from skgpb.lab.experiments.records import LabRecord, written_date
+from skgpb.lab.experiments.records import LONGEST, MOST_COLUMNS, LabRecord, written_date
 from skgpb.lab.experiments.sides import Ends, Side
-from skgpb.lab.experiments.texts import unprotected, with_point
+from skgpb.lab.experiments.texts import check_name, unprotected, with_point
 from skgpb.utils.warnings import warn
 
 # Columns of a notebook that was exported, and those with what was written for each query.
@@ -281,7 +281,7 @@ class _Header:
     book : dict
         Columns of a notebook that was exported, by what they hold; empty for any other table.
     measured : dict
-        Names of further measurements, by their columns.
+        Names of further measurements and of all columns that nothing uses yet, by their columns.
     limited : dict
         Names of what has a limit, by their columns, in a table that is no notebook.
     block : dict
@@ -343,11 +343,11 @@ class _Header:
         self.answer = column_of.get(answer, answer)
         self.book = {name: column for name, column in book.items() if column in plain}
         words = marked([*sides, answer, *book.values()])
-        self.measured = {
-            column_of[name]: name.removeprefix(words)
-            for name in (others if book else [])
-            if name != answer
-        }
+        counted = {*sides, answer, *book.values(), *({} if book else columns | blocks)}
+        others = [name for name in known if name and name not in counted]
+        if not book:
+            others = _storable(others, table.name)
+        self.measured = {column_of.get(name, name): name.removeprefix(words) for name in others}
         self.limited = {} if book else columns
         self.block = {column: name for column, name in blocks.items() if column in known}
 
@@ -378,9 +378,15 @@ class _Header:
         }
         record = LabRecord(measurements=list(measurements))
         record.write(measured={name: x for name, x in limited.items() if x is not None})
+        texts = {column: _text_in(found[column], row) for column in (*self.block, *self.measured)}
         for column, name in self.block.items():
-            write_block(record, name, _text_in(found[column], row))
-        if self.book:
+            write_block(record, name, texts[column])
+        measured = {
+            name: unprotected(with_point(texts[column])) for column, name in self.measured.items()
+        }
+        if not self.book:
+            _write_beside(record, measured)
+        else:
             columns = {name: found[column] for name, column in self.book.items()}
             known = [name for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in columns]
             cells = {name: _text_in(columns[name], row) for name in known}
@@ -395,11 +401,6 @@ class _Header:
                     mean, _, values, _ = read_cell(unprotected(cells[MEASUREMENTS]))
                     # They are those of an answer that nobody has changed since.
                     record.measurements = list(values) if isclose(mean, answer) else []
-            texts = {column: _text_in(found[column], row) for column in self.measured}
-            measured = {
-                self.measured[column]: unprotected(with_point(text))
-                for column, text in texts.items()
-            }
             try:
                 alpha = alpha if error is None else variance_of(error)
                 note, operator, date = (unprotected(cells.get(name, "")) for name in WRITTEN)
@@ -412,6 +413,41 @@ class _Header:
             int(number) if number is not None and number >= 1 and number == int(number) else None
         )
         return PastAnswer(setting, answer, status, alpha, whole, record)
+
+
+def _storable(names: list[str], table: str) -> list[str]:
+    """Return the columns that a record can store; a warning names the others."""
+    kept = []
+    for name in names:
+        with suppress(ValueError):
+            check_name(name, "")
+            if names.count(name) == 1 and len(name) <= LONGEST:
+                kept.append(name)
+    kept = kept[:MOST_COLUMNS]
+    lost = [name for name in dict.fromkeys(names) if name not in kept]
+    if lost:
+        warn(
+            f"{len(lost)} columns of {table} are left out: {', '.join(map(repr, lost[:NAMED]))}",
+            UserWarning,
+        )
+    return kept
+
+
+def _write_beside(record: LabRecord, texts: dict[str, str]) -> None:
+    """Write down the columns of a table that nothing uses yet: a limit or a score may later."""
+    measured = {name: text for name, text in texts.items() if not is_missing(text)}
+    for name in list(measured):
+        field, text = name.lower(), measured[name]
+        if field == "date" and (day := written_date(text)) and not record.date:
+            record.write(date=day)
+        elif field == "operator" and not record.operator:
+            record.write(operator=text)
+        elif field == "note" and not record.note:
+            record.write(note=text)
+        else:
+            continue
+        del measured[name]
+    record.write(measured={name: text[:LONGEST] for name, text in measured.items()})
 
 
 def _booked_in(header: Sequence[str]) -> dict[str, str]:

@@ -16,12 +16,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 import skgpb
 from skgpb import GPOOOptimizer
 from skgpb.lab.cli import asked, demo, files, main, words
-from skgpb.lab.cli.asked import above_zero
+from skgpb.lab.cli.asked import Found, above_zero
+from skgpb.lab.cli.tables import share_of
 from skgpb.lab.cli.where import Condition
 from skgpb.lab.datasets import PrivacyLedger
 from skgpb.lab.datasets.table import TableFile
 from skgpb.lab.tables import MemoryTable
-from skgpb.lab.tables.asking import NoisyAverages, search_by_asking
+from skgpb.lab.tables.asking import AskedGroup, AskedSearch, NoisyAverages, search_by_asking
 from skgpb.utils.install import install_command
 
 
@@ -289,6 +290,7 @@ def test_noise_has_the_given_deviation():
     assert (variances == 0.25).all() and oracle.repeats
 
 
+@pytest.mark.slow
 @needs_census
 def test_census(tmp_path):
     """Best group of a 64th of California's districts: 393,896 on average; of all: 206,856.
@@ -313,6 +315,7 @@ def test_census(tmp_path):
 # -- pictures, and the demo ---------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("features", [["x"], ["x", "y"], ["x", "y", "other"]])
 def test_search_draws_a_map(tmp_path, features):
     pytest.importorskip("matplotlib")
@@ -356,6 +359,7 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
 # -- how it refuses -----------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("more", "says"),
     [
@@ -597,3 +601,25 @@ def test_module_runs_as_a_program():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stdout == "" and done.stderr.startswith("skgpb: error: ")
+
+
+@pytest.mark.parametrize("minimizes", [False, True])
+def test_the_runner_up_is_the_best_group_without_a_common_row(minimizes):
+    rng, sign = np.random.default_rng(0), -1.0 if minimizes else 1.0
+    for _ in range(50):
+        groups = [AskedGroup(None, rng.choice(12, rng.integers(1, 7), False)) for _ in range(6)]
+        root, mean = rng.normal(size=(6, 6)), rng.normal(size=6)
+        search = AskedSearch(groups[2], None, groups, None, "model", 0.0, mean, root @ root.T, 6)
+        found = Found(search, None, [], "y", minimizes, range=(-1.0, 1.5))
+        others = [i for i in range(6) if not {*groups[i].rows} & {*groups[2].rows}]
+        assert found.runner_up == max(others, key=lambda i: sign * mean[i], default=None)
+        far = 1.96 * np.linalg.norm(root[2])
+        middle = min(max(mean[2], -1.0), 1.5)
+        assert found.mean == middle and found.std == pytest.approx(far / 1.96)
+        assert_allclose(found.interval, (max(middle - far, -1.0), min(middle + far, 1.5)))
+
+
+def test_the_smallest_group_is_a_share_of_the_rows_and_two_of_them():
+    for n in range(1, 300):
+        enough = [k for k in range(1, n + 1) if 20 * k >= n and k >= 2]
+        assert share_of(n) == min(enough, default=n)

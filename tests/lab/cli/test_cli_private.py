@@ -205,8 +205,11 @@ def test_small_tables_and_budgets_ask_for_larger_groups():
     assert sizes == [142, 15, 6, 6]
 
 
+@pytest.mark.one_in(3)
 @needs_census
-@pytest.mark.parametrize("epsilon", [1, 3, 10])
+@pytest.mark.parametrize(
+    "epsilon", [1, *(pytest.param(more, marks=pytest.mark.slow) for more in (3, 10))]
+)
 def test_census(epsilon, tmp_path):
     """Without privacy the best group found has 393,896 on average; the table 206,856.
 

@@ -219,6 +219,7 @@ def is_one_line(error):
     return error.startswith("skgpb: error: ") and error.count("\n") == 1 and error.endswith("\n")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", SAME)
 def test_the_same_numbers_give_the_same_result(search, kind):
     content, *more = SAME[kind] if isinstance(SAME[kind], tuple) else (SAME[kind],)
@@ -230,6 +231,7 @@ def test_the_same_numbers_give_the_same_result(search, kind):
     assert result["n_rows"] == N
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_cannot_be_searched_is_one_line(search, kind):
     content, says = REFUSED[kind]
@@ -293,6 +295,7 @@ def test_missing_values_are_left_out_where_that_is_said(search):
     assert search(with_line(7, "1,2,"), "--where", kept)[0] == 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("written", "options"),
     [

@@ -38,6 +38,7 @@ def groups(rng, how_many):
             yield rng.permutation(N)[:size]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
 @pytest.mark.parametrize("delta", DELTAS)

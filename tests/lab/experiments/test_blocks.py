@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.blocks import shift_in_words
 from skgpb.lab.experiments.export import write_table
 
 SIDES = ["heat=20:90", "oil=A,B"]
@@ -190,3 +191,17 @@ def test_operators_and_dates_are_those_of_the_notebook(tmp_path, name, told):
     run.tell(3.0, at={"x": 0.5}, **{name.strip().lower(): told})
     (block,) = run.blocks()
     assert (block["block"], block["n_answers"]) == (told, 3)
+
+
+@pytest.mark.parametrize(
+    ("mean", "words"),
+    [
+        (1.94, "1.94 ± 0.31 above"),
+        (-1.94, "1.94 ± 0.31 below"),
+        (0.4, "0.4 ± 0.31 above"),
+        (-0.4, "0.4 ± 0.31 below"),
+        (0.0, "0 ± 0.31 above"),
+    ],
+)
+def test_a_shift_is_said_by_its_size_and_its_side(mean, words):
+    assert shift_in_words({"mean": mean, "std": 0.31}) == f"{words} the average"

@@ -36,6 +36,7 @@ def clicks(amounts, rng):
     return out
 
 
+@pytest.mark.slow
 def test_the_best_split_is_found_and_all_of_it_is_in_the_file(ads, tmp_path):
     rng = np.random.default_rng(0)
     for day in range(25):
@@ -125,6 +126,7 @@ def test_what_was_really_spent_counts_and_is_taken_back(ads):
     assert ads.undo()["amounts"] == asked["amounts"] and ads.ask() == asked
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -398,3 +398,74 @@ def test_a_score_is_computed_from_a_limit(tmp_path):
     run = Experiment.create(path, SIDES, score="yield - 2*impurity", seed=0)
     run.ask()
     assert run.tell(measured={"yield": 10, "impurity": "<0.5"})["answer"] == 9.0
+
+
+WIDE = """salt,cups,taste,pH,remark,operator,date,lot,none
+1,2,4,"6,5",dull,Ann,2026-01-31,A,
+5,8,9,"8,9",,Ben,2026-02-01,B,
+3,3,6,"7,0",fine,Ann,2026-02-02,A,
+2,5,5,"6,9",,Ben,2026-02-03,B,
+4,6,8,"8,2",,Ann,2026-02-04,A,NA
+"""
+PAST = {"sides": ["salt=0:9", "cups=1:9"], "answer": "taste"}
+
+
+def known(run):
+    """What is learned, of every query."""
+    names = ("params", "answer", "within_limits", "operator", "date", "measured")
+    return [{name: each[name] for name in names} for each in run.history()]
+
+
+@pytest.mark.parametrize("rule", [{"limits": "pH <= 8"}, {"block": "lot"}, {"block": "operator"}])
+@pytest.mark.parametrize("door", ["create", "add_table"])
+def test_columns_of_a_table_count_for_what_is_set_later(tmp_path, rule, door):
+    table = tmp_path / "past.csv"
+    table.write_text(WIDE)
+    runs = []
+    for name, early in (("early", rule), ("late", {})):
+        given = {"data": table} if door == "create" else {}
+        run = Experiment.create(tmp_path / name, **PAST, **early, **given)
+        if door == "add_table":
+            run.add_table(table)
+        runs.append(run)
+    early, late = runs
+    assert {"pH", "lot"} <= set(late.status()["not_used"])
+    late.change(**rule)
+    assert known(late) == known(early)
+    assert [each["measured"]["pH"] for each in late.history()] == [6.5, 8.9, 7.0, 6.9, 8.2]
+    assert late.history()[0]["measured"]["remark"] == "dull"
+    assert (late.history()[0]["operator"], late.history()[0]["date"]) == ("Ann", "2026-01-31")
+    best = [run.best() for run in runs]
+    assert best[0]["params"] == best[1]["params"]
+    assert_allclose(best[0]["mean"], best[1]["mean"])
+
+
+def test_a_score_uses_columns_that_a_table_had(tmp_path):
+    table = tmp_path / "past.csv"
+    table.write_text(WIDE)
+    run = Experiment.create(tmp_path / "run", **PAST, data=table)
+    run.change(score="taste - pH")
+    assert_allclose([each["answer"] for each in run.history()], [-2.5, 0.1, -1.0, -1.9, -0.2])
+
+
+def test_columns_that_are_not_used_are_named(tmp_path, capsys):
+    table, run = tmp_path / "past.csv", str(tmp_path / "run")
+    table.write_text(WIDE)
+    bounds = ["--bounds", *PAST["sides"], "--answer", "taste"]
+    main(["new", run, *bounds, "--data", str(table)])
+    assert (
+        "not used without a limit, a score or a block: pH, remark, lot" in capsys.readouterr().out
+    )
+    main(["change", run, "--limit", "pH <= 8"])
+    assert Experiment(run).status()["not_used"] == ["remark", "lot"]
+    main(["tell", run, "--data", str(table)])
+    assert "or a block: remark, lot" in capsys.readouterr().out
+
+
+def test_columns_that_no_record_can_store_are_named(tmp_path):
+    wide = [f"c{i}" for i in range(120)]
+    table = tmp_path / "past.csv"
+    table.write_text(",".join(["salt", "cups", "taste", *wide]) + "\n" + "1,2,4" + ",7" * 120)
+    with pytest.warns(UserWarning, match=r"20 columns of .*past.csv are left out: 'c100', 'c101'"):
+        run = Experiment.create(tmp_path / "run", **PAST, data=table)
+    assert len(run.history()[0]["measured"]) == 100

@@ -76,6 +76,7 @@ def test_every_kind_of_entry_comes_back(tmp_path, ending):
     assert_allclose(other.expect(setting)["mean"], run.expect(setting)["mean"], rtol=0.2)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_texts_of_any_kind_come_back(tmp_path, ending):
     levels = [*TEXTS, 1, 2.5]
@@ -229,6 +230,7 @@ def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatc
     assert [entry["params"]["x"] for entry in run.history()] == [0.5]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_kind_of_entry_about_regions_comes_back(tmp_path, ending):
     sides = {"heat": (-20, 90), "kind": ["A", 'c, "d"', 2.5], "time": "0:60:20"}
@@ -269,6 +271,7 @@ def test_every_kind_of_entry_about_regions_comes_back(tmp_path, ending):
     assert Experiment(other.path).history() == other.history()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_regions_of_texts_of_any_kind_come_back(tmp_path, ending):
     sides = {"kind": [*TEXTS, 1, 2.5], "x": (0, 1)}

@@ -3,9 +3,10 @@
 import re
 
 import pytest
+from scipy import stats
 
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.sides import Side, list_of, values_in
+from skgpb.lab.experiments.sides import ROUNDING, Side, list_of, values_in
 from skgpb.lab.experiments.texts import split_pair
 
 # Levels as they are called where the settings come from.
@@ -110,3 +111,33 @@ def test_regions_along_a_side_are_read_as_they_are_written(side, values, written
     side = Side.of("x", side)
     assert side.written(values) == written
     assert side.region(written) == (values[0], values[-1])
+
+
+@pytest.mark.parametrize("ends", [(-3, 4), (0, 10), (-9, -2)])
+def test_whole_numbers_are_read_in_every_form_and_no_others(ends):
+    side = Side.between("n", *ends, scale="int")
+    assert side.kind == "integer"
+    for n in range(ends[0], ends[1] + 1):
+        for given in (n, float(n), str(n), f" {n}.0 "):
+            value = side.value(given)
+            assert value == n and type(value) is int
+        for given in (n - 0.5, n + 1e-6, f"{n}.25"):
+            with pytest.raises(ValueError, match="n must be "):
+                side.value(given)
+
+
+@pytest.mark.parametrize("low", [0.0, -7.0, 1e6, -1e6])
+@pytest.mark.parametrize("width", [1e-3, 1.0, 1e5])
+def test_rounding_at_an_end_is_measured_by_the_length_of_the_side(low, width):
+    side = Side.between("x", low, low + width)
+    for end, outwards in [(low, -width), (low + width, width)]:
+        assert side.value(end + 0.5 * ROUNDING * outwards) == end
+        with pytest.raises(ValueError, match="x must be"):
+            side.value(end + 1e-3 * outwards)
+
+
+def test_a_side_without_a_highest_value_has_its_lowest_one_exactly():
+    side = Side.of("x", stats.expon())
+    assert side.value(0.0) == 0.0 and side.value(1e9) == 1e9
+    with pytest.raises(ValueError, match="x must be"):
+        side.value(-1e-12)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from decimal import ROUND_FLOOR, Decimal, localcontext
 
 import numpy as np
 import pytest
 
 from skgpb.lab.tables import Levels, MemoryTable
 from skgpb.lab.tables.conditions import Categories, Range, Subgroup
+from skgpb.lab.tables.memory import shortest
 
 
 def some_table(seed=0, n=300):
@@ -154,3 +156,21 @@ def test_an_edge_is_above_one_value_and_at_most_the_next(values):
     low, high = sorted(values)
     (edge,) = MemoryTable({"x": values}, [1.0, 2.0]).levels[0].edges
     assert low < edge <= high
+
+
+def digits_of(number):
+    return len(Decimal(number).normalize().as_tuple().digits) if number else 1
+
+
+@pytest.mark.parametrize("scale", [1e-9, 0.01, 1.0, 300.0, 1e12])
+def test_the_end_with_fewest_digits_keeps_out_what_is_below(scale):
+    rng = np.random.default_rng(0)
+    for width in (1.0, 0.1, 1e-3, 1e-9):
+        for low in [0.0, *(rng.normal(size=20) * scale).tolist(), 10.0 * scale, -10.0 * scale]:
+            below = low - width * scale * rng.random()
+            found = shortest(below, low)
+            assert below < found <= low
+            written = Decimal(repr(found))
+            with localcontext(prec=digits_of(written) - 1 or 1, rounding=ROUND_FLOOR):
+                shorter = +Decimal(low)
+            assert digits_of(written) == 1 or shorter <= Decimal(below)

@@ -54,6 +54,7 @@ def test_a_boolean_target_is_a_share():
         assert search.n_rows_ * search.average_ == pytest.approx((y > 1.0)[search.predict(X)].sum())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("words", [("No", "yes"), ("FALSE", "true")])
 @pytest.mark.parametrize("framed", [True, False])
 def test_a_target_of_yes_and_no_is_a_share(words, framed):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.stats import binom, binomtest, t
 
 from skgpb.lab.tables import MemoryTable, verdict
+from skgpb.lab.tables.crossfit import N_FOLDS, TOLERANCES, CrossFit, cross_fit, folds_of
 from skgpb.lab.tables.finding import find_and_judge
 from skgpb.lab.tables.search import search_rows, standardized
 from skgpb.lab.tables.verdict import (
@@ -41,7 +43,7 @@ def at_most(n, p):
 
 
 def test_noise_is_called_chance():
-    judged = list(verdicts_on_noise(4, 400, 11))
+    judged = list(verdicts_on_noise(2, 400, 11))
     assert sum(each.verdict == "real" for each in judged) <= at_most(len(judged), LEVEL)
 
 
@@ -104,6 +106,7 @@ def test_intervals_hold_for_new_rows():
     assert np.mean(held) >= 0.9
 
 
+@pytest.mark.slow
 def test_averages_of_new_rows_are_below_what_the_choice_flatters():
     found = []
     for seed in range(8):
@@ -235,6 +238,7 @@ def visits(seed, sizes):
     return X, rng.normal(size=len(sizes))[groups] + 0.5 * rng.normal(size=len(groups)), groups
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sizes", [[10] * 30, [1, 19] * 15])
 def test_an_effect_of_patients_is_not_one_of_their_features(sizes):
     real, alone, held = [], [], []
@@ -282,6 +286,7 @@ def trial(rng, n):
     return columns, (columns["age"] < 40) & (columns["dose"] >= 6.2)
 
 
+@pytest.mark.slow
 def test_conditions_that_are_noise_are_not_named():
     noise, all_that_matters = [], []
     for seed in range(6):
@@ -306,6 +311,7 @@ def test_of_two_columns_that_say_the_same_one_is_named():
 # -- what new rows average -------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("share", [0.01, 0.02, 0.05])
 def test_intervals_of_shares_are_shares_and_hold(share):
     held = []
@@ -365,3 +371,28 @@ def test_new_rows_are_not_expected_to_average_more_than_the_group():
             low, high = finding.verdict.interval
             assert finding.optimism >= 0.0
             assert low <= finding.verdict.average <= high
+
+
+def test_the_largest_size_that_is_as_good_as_the_first_is_taken(monkeypatch):
+    rng, asked = np.random.default_rng(1), []
+
+    def as_good(fitted, other):
+        asked.append((fitted, other, fitted is other or bool(rng.random() < 0.5)))
+        return asked[-1][-1]
+
+    monkeypatch.setattr(CrossFit, "is_as_good_as", as_good)
+    X, sizes = rng.random((120, 2)), len(TOLERANCES)
+    y = 1.0 * (X[:, 0] > 0.6) + 0.3 * (X[:, 1] > 0.4) + 0.5 * rng.normal(size=120)
+    table, groups = MemoryTable(X, y), np.arange(120)
+    fitted = cross_fit(table, y, 6, groups, np.random.default_rng(0))
+    inside, taken = [], set()
+    for i, fold in zip(range(sizes, len(asked), sizes), range(N_FOLDS), strict=True):
+        first = asked[i][0]
+        assert all(other is first for _, other, _ in asked[i : i + sizes])
+        best = max(k for k in range(sizes) if asked[i + k][2])
+        taken.add(best)
+        folds = folds_of(groups, np.random.default_rng(0))
+        assert_array_equal(asked[i + best][0].rows, folds != fold)
+        inside += np.flatnonzero(asked[i + best][0].inside & (folds == fold)).tolist()
+    assert taken == set(range(sizes))
+    assert fitted.inside.tolist() == inside
