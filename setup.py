@@ -1,9 +1,11 @@
-"""Build the extension modules; all metadata is in pyproject.toml."""
+"""Build the extension modules, and the page on PyPI; other metadata is in pyproject.toml."""
 
 import multiprocessing
 import os
+import re
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -98,7 +100,24 @@ extensions.insert(
 n_processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 options["build_ext"] = {"parallel": n_processors}
 
+
+def readme() -> str:
+    """Return README.md with links that work on PyPI: to the release's files at the ``Source``.
+
+    As long as ``[project.urls]`` has no ``Source`` they stay relative.
+    """
+    text = Path("README.md").read_text(encoding="utf-8")
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    if (source := project["urls"].get("Source")) is None:
+        return text
+    tag = f"v{project['version']}"
+    text = re.sub(r"(\]\()(?![a-z]+:|#)", rf"\1{source}/blob/{tag}/", text)
+    return re.sub(r'((?:src|srcset)=")(?![a-z]+:)', rf"\1{source}/raw/{tag}/", text)
+
+
 setup(
+    long_description=readme(),
+    long_description_content_type="text/markdown",
     ext_modules=cythonize(
         extensions,
         nthreads=n_processors if multiprocessing.get_start_method() == "fork" else 0,

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parent))
 import architecture
+import parameters
 
 # The examples' matrices are small: on a busy machine threads would wait for each other for minutes.
 threadpool_limits(1, user_api="blas")
@@ -34,7 +35,9 @@ version = release = installed_version("skgpb")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "thumbnails",
     "drawn",
@@ -70,6 +73,11 @@ sphinx_gallery_conf = {
     "inspect_global_variables": False,
 }
 
+# -- code that can be copied, without prompts and output -----------------------------------------
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 # -- HTML ---------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
@@ -77,19 +85,21 @@ html_title = f"skgpb {release}"
 html_static_path = ["_static"]
 html_css_files = ["skgpb.css"]
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "skgpb"},
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "show_toc_level": 2,
 }
 # The left column is of use where a section has several pages; elsewhere code gets the room.
-single = ["index", "install", "quick_start", "map", "references", "changes"]
+single = ["index", "install", "quick_start", "map", "faq", "references", "changes"]
+single += ["coming_from", "citing"]
 single += ["doors/**", "gallery/**"]
 html_sidebars = {page: [] for page in single}
 html_math_renderer = "mathml"
@@ -126,6 +136,14 @@ def unlink_foreign_references(
     if not (getattr(origin, "__module__", None) or "skgpb").startswith("skgpb"):
         lines[:] = [re.sub(r":ref:`([^<`]+?)\s*<[^>]+>`", r"\1", line) for line in lines]
         lines[:] = [re.sub(r":term:`([^`]+)`", r"``\1``", line) for line in lines]
+
+
+def describe_all_parameters(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Show the parameters that base classes declare as well, in full."""
+    if what == "class" and parameters.inherited(obj):
+        lines[:] = parameters.on_page(obj).splitlines()
 
 
 def signature_of_init(
@@ -179,4 +197,6 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", draw_architecture)
     app.connect("source-read", insert_changelog)
     app.connect("autodoc-process-signature", signature_of_init)
+    # Before numpydoc, which reads the sections.
+    app.connect("autodoc-process-docstring", describe_all_parameters, priority=400)
     app.connect("autodoc-process-docstring", unlink_foreign_references)

@@ -2,7 +2,7 @@
 
 Parameters have their defaults in their signatures. A number here may be another one without being
 wrong: it was measured, or is a guess that nothing contradicted, and the line above it says what
-it does, with the number of its decision in ``doc/development/decisions.rst`` where it has one.
+it does, with the number of its decision in ``doc/development/decisions`` where it has one.
 ``python -m benchmarks.ablate NAME`` shows what it is worth. It is read where it is used, as
 ``defaults.NAME``, and never copied at import, so that a benchmark can set another value.
 
@@ -250,6 +250,8 @@ LACK_OF_FIT = 0.01
 ODDS_OF_ROUGHNESS = 100.0
 # Answers after which the best one is asked for again, to see if answers are exact (D-H44).
 REPEATS_BEST_FROM = 16
+# Probability that repeated answers with noise are all equal, below which they are exact (D-H59).
+CHANCE_OF_AGREEMENT = 0.01
 # Smoothness of the kernels that are compared for exact answers, and averaged for Stop (D-H44).
 SMOOTHNESS = (0.5, 1.5, 2.5)
 # Least error of an outlier, in deviations of a model that was learned without it (D-H44).

@@ -12,6 +12,7 @@ __all__ = [
     "EvaluationWarning",
     "GuaranteeWarning",
     "LearningWarning",
+    "LimitWarning",
     "LoadError",
     "ModelWarning",
     "NumericalWarning",
@@ -61,6 +62,10 @@ class EvaluationWarning(UserWarning):
 
 class LearningWarning(UserWarning):
     """Learning failed. The answer is used, and the hyperparameters stay the same."""
+
+
+class LimitWarning(UserWarning):
+    """An answer came without an outcome that has a limit. Nothing is known of the limit there."""
 
 
 class ModelWarning(UserWarning):

@@ -112,7 +112,7 @@ class OptimizerContract:
         """Return what the optimizer recommends: a query or a point."""
         return optimizer.recommend()
 
-    def run(self, optimizer: Any, objective: Any, n: int, **options: Any) -> Any:
+    def run(self, optimizer: Any, objective: Any, n: int, **options: object) -> Any:
         """Run ``n`` rounds of the optimizer, or as many as the budget allows."""
         return optimizer.run(objective, n, **options)
 
@@ -120,7 +120,7 @@ class OptimizerContract:
         """Write the run to a file."""
         optimizer.save(path)
 
-    def load(self, cls: Any, path: Path, **options: Any) -> Any:
+    def load(self, cls: Any, path: Path, **options: object) -> Any:
         """Return the run of a file."""
         return cls.load(path, **options)
 
@@ -190,7 +190,7 @@ class OptimizerContract:
         optimizer.tell(self.ask(optimizer, 3)[2], self.answer(seen[-1]))
         return [*seen, *self.play(optimizer, 3), repr(self.known(optimizer))]
 
-    def same(self, one: Any, other: Any) -> None:
+    def same(self, one: object, other: object) -> None:
         """Assert that two optimizers know the same and go on alike, now and after some rounds."""
         mine, others = self.seen(one), self.seen(other)
         for i, (a, b) in enumerate(zip(mine, others, strict=True)):
@@ -205,7 +205,7 @@ class OptimizerContract:
             seen += [self.ask(optimizer), *self.ask(optimizer, 3), *self.play(optimizer, 3)]
         return [_flat(each) for each in seen]
 
-    def alike(self, one: Any, other: Any) -> None:
+    def alike(self, one: object, other: object) -> None:
         """Assert that two optimizers know the same and go on alike, but for rounding.
 
         So does a run that a file holds: its posterior is factorised in another order.
@@ -214,7 +214,7 @@ class OptimizerContract:
             which = f"they differ in part {i} of what measured() returns"
             assert_allclose(a, b, rtol=ROUNDING, atol=ROUNDING, err_msg=which)
 
-    def refuses(self, call: Any, *arguments: Any, **options: Any) -> bool:
+    def refuses(self, call: Callable[..., object], *arguments: object, **options: object) -> bool:
         """Return whether a call ends in the errors that are documented for wrong arguments."""
         try:
             call(*arguments, **options)
@@ -576,7 +576,7 @@ class OptimizerContract:
             interrupted_at(lambda one=each: self.play(one, 1), line)  # type: ignore[misc]
             found: list[Any] = []
 
-            def go_on(one: Any = each, found: list[Any] = found) -> None:
+            def go_on(one: object = each, found: list[Any] = found) -> None:
                 if not hasattr(one, "history_") or len(one.history_) < len(whole.history_):
                     self.play(one, 1)
                 found.append(self.after_a_round(one))

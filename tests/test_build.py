@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,7 @@ def run(source, *command, **environment):
         timeout=300,
     )
     assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def files(source):
@@ -122,6 +125,39 @@ def test_the_source_distribution_holds_what_its_pages_include_and_link(source, t
     assert not [name for name in held if name.endswith((".c", ".pxi", ".so"))]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert {link for link in re.findall(r"\]\(([^)/:#]+)\)", readme) if "." in link} <= held
+
+
+@pytest.mark.slow
+def test_links_of_the_readme_lead_to_the_files_of_the_release_on_pypi(source):
+    def links():
+        run(source, "setup.py", "--quiet", "egg_info")
+        page = PathDistribution(source / "skgpb.egg-info").metadata.get_payload()
+        return page, re.findall(r"\]\((?!#)([^)]+)\)|(?:src|srcset)=\"([^\"]+)", page)
+
+    page, relative = links()
+    assert page.strip() == (ROOT / "README.md").read_text(encoding="utf-8").strip()
+    project = source / "pyproject.toml"
+    urls = '[project.urls]\nSource = "https://example.org/a/skgpb"\n'
+    project.write_text(project.read_text(encoding="utf-8").replace("[project.urls]\n", urls))
+    version = re.search(r'(?m)^version = "(.+)"', project.read_text(encoding="utf-8"))[1]
+    _, absolute = links()
+    assert len(relative) > 40
+    for (link, picture), (link_there, picture_there) in zip(relative, absolute, strict=True):
+        folder = f"https://example.org/a/skgpb/{'blob' if link else 'raw'}/v{version}/"
+        there = link_there or picture_there
+        assert there == (link or picture if ":" in link else folder + (link or picture))
+
+
+@pytest.mark.slow
+def test_an_editable_installation_is_a_path_that_type_checkers_follow(source, tmp_path):
+    script = (
+        "from setuptools import build_meta; import sys;"
+        "print(build_meta.build_editable(sys.argv[1]))"
+    )
+    wheel = run(source, "-c", script, str(tmp_path)).split()[-1]
+    with zipfile.ZipFile(tmp_path / wheel) as archive:
+        (hook,) = (name for name in archive.namelist() if name.startswith("__editable__"))
+        assert archive.read(hook).decode().strip() == str(source)
 
 
 @pytest.mark.slow

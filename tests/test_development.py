@@ -19,10 +19,10 @@ NUMBER = r"D-[A-Z]\d+"
 
 @pytest.fixture(scope="module")
 def decisions() -> str:
-    page = ROOT / "doc/development/decisions.rst"
-    if not page.exists():
+    pages = sorted((ROOT / "doc/development/decisions").glob("*.rst"))
+    if not pages:
         pytest.skip("the documentation is not available")
-    return page.read_text(encoding="utf-8")
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,26 @@ def architecture() -> dict:
 
 def test_every_decision_has_one_anchor_of_its_own_number(decisions):
     anchors = re.findall(rf"^\.\. _({NUMBER}):$", decisions, flags=re.MULTILINE)
-    titles = re.findall(rf"^({NUMBER}): .+\n~+$", decisions, flags=re.MULTILINE)
+    titles = re.findall(rf"^({NUMBER}): .+\n-+$", decisions, flags=re.MULTILINE)
     assert anchors == titles
     assert len(set(anchors)) == len(anchors)
     for letter in "GABCDH":  # without gaps: a number that was given is never given again
-        numbers = [int(each[3:]) for each in anchors if each[2] == letter]
+        numbers = sorted(int(each[3:]) for each in anchors if each[2] == letter)
         assert numbers == list(range(1, len(numbers) + 1)) != []
+
+
+def test_every_decision_says_which_part_is_which(decisions):
+    entries = re.split(rf"^{NUMBER}: .+\n-+\n", decisions, flags=re.MULTILINE)[1:]
+    part = re.compile(r"\*\*(Context|Decision|Measured|Consequences)\.\*\*")
+    assert len(entries) > 100 and all(part.match(entry.lstrip()) for entry in entries)
+
+
+def test_pages_about_decisions_are_not_searched():
+    pages = sorted((ROOT / "doc/development/decisions").glob("*.rst"))
+    if not pages:
+        pytest.skip("the documentation is not available")
+    for page in [*pages, ROOT / "doc/benchmarks/tried.rst"]:
+        assert page.read_text(encoding="utf-8").startswith(":nosearch:\n"), page.name
 
 
 def test_decisions_cited_in_the_code_exist(decisions):

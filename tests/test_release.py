@@ -55,9 +55,11 @@ def test_every_session_is_a_job_and_every_job_a_session():
 def test_continuous_integration_here_runs_sessions():
     script = read(".ci/run")
     named = {
-        name for line in re.findall(r"^ *check (\w[\w ]*)", script, re.M) for name in line.split()
+        name
+        for line in re.findall(r"^ *(?:check|nox) (\w[\w ]*)", script, re.M)
+        for name in line.split()
     }
-    assert {"lint", "types"} <= named <= sessions()
+    assert {"lint", "types", "contents"} <= named <= sessions()
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -75,6 +77,14 @@ def test_every_file_names_the_same_version():
     pattern = r"(?m)^ *version(?: = |: )\"?([\w.]+)\"?$"
     versions = [re.search(pattern, read(path))[1] for path in FILES_WITH_VERSION]
     assert versions == versions[:1] * 3
+
+
+def test_the_changelog_has_a_date_for_a_version_that_is_released():
+    version = tomllib.loads(read("pyproject.toml"))["project"]["version"]
+    first = re.search(r"(?m)^## (\S+) \((.+)\)$", read("CHANGELOG.md"))
+    date = "unreleased" if ".dev" in version else r"\d{4}-\d\d-\d\d"
+    assert first[1] == version.partition(".dev")[0]
+    assert re.fullmatch(date, first[2])
 
 
 def test_addresses_lead_to_pages_of_the_documentation():
@@ -120,7 +130,7 @@ def test_the_changelog_of_a_first_version_says_what_there_is():
     if len(re.findall(r"(?m)^## ", changelog)) > 1:
         return  # released versions exist, so the changelog lists changes
     told = r"as before|earlier|used to|no longer|renamed|instead of|what it took|of the time|is now"
-    assert not re.search(told, changelog.partition("##")[2])
+    assert not re.search(told, re.sub(r"`[^`]+`", "", changelog.partition("##")[2]))
 
 
 def test_extras_that_messages_and_pages_name_exist():
@@ -139,3 +149,17 @@ def test_the_app_has_what_it_reads_and_writes_tables_with():
     extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
     names = {re.match(r"[\w-]+", requirement)[0] for requirement in extras["app"]}
     assert {"flask", "matplotlib", "openpyxl", "pandas"} <= names
+
+
+def test_every_extra_is_on_the_page_of_the_installation():
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    listed = re.findall(r"(?m)^``(\w+)``  +", read("doc/install.rst"))
+    assert sorted(listed) == sorted(extras)
+
+
+def test_no_page_promises_parquet_without_its_package():
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    for path in ROOT.glob("doc/doors/*.rst"):
+        page = path.read_text(encoding="utf-8")
+        if "Parquet" in page and not any("pyarrow" in each for each in extras["app"]):
+            assert "pipx inject skgpb pyarrow" in page, path

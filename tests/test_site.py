@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -61,3 +62,28 @@ def test_pages_wider_than_a_telephone_are_named(check_site: ModuleType, tmp_path
     (complaint,) = check_site.wide_pages(tmp_path)
     assert complaint.startswith("index.html: ") and "pixels wide" in complaint
     assert int(complaint.split()[1]) > check_site.WIDTH
+
+
+def test_what_a_reader_looks_for_is_in_the_first_row() -> None:
+    conf = (DOC / "conf.py").read_text(encoding="utf-8")
+    n_shown = int(re.search(r'"header_links_before_dropdown": (\d+)', conf)[1])
+    index = (DOC / "index.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (\S.*)$", index.partition(".. toctree::\n   :hidden:\n")[2], re.M)
+    assert {"API <api/index>", "Changelog <changes>"} <= set(listed[:n_shown])
+    # Two clicks: a link of the first page, and one of the page behind it.
+    assert "<development/new_kernel>" in index and ":doc:`citing`" in index
+
+
+@pytest.mark.parametrize(
+    ("page", "title"),
+    [
+        ("user_guide/settings", "Mixed spaces"),
+        ("user_guide/settings", "Constraints on the settings"),
+        ("user_guide/limits", "Constraints on outcomes"),
+        ("user_guide/transfer", "Transfer learning"),
+        ("development/new_kernel", "Own kernels"),
+    ],
+)
+def test_titles_have_the_words_that_readers_search(page: str, title: str) -> None:
+    text = (DOC / f"{page}.rst").read_text(encoding="utf-8")
+    assert re.search(rf"^{title}.*\n[=-]+$", text, re.M)

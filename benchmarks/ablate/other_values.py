@@ -127,6 +127,7 @@ OTHER: dict[str, Any] = {
     "LACK_OF_FIT": 0.0,
     "ODDS_OF_ROUGHNESS": 1.0,
     "REPEATS_BEST_FROM": inf,
+    "CHANCE_OF_AGREEMENT": 0.0,
     "SMOOTHNESS": (2.5,),
     "OUTLIER_Z": inf,
     "OUTLIER_SPREAD": 0.0,

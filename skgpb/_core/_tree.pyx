@@ -438,8 +438,8 @@ cdef class Tree:
     def __getstate__(self):
         n = self.n_nodes
         return {
-            "n_leaves": self.n_leaves, "depth": self.depth, "index": self.index,
-            "parent": self.parent, "first_child": np.array(self.first_child_[:n]),
+            "n_children": self.n_children, "n_leaves": self.n_leaves, "depth": self.depth,
+            "index": self.index, "parent": self.parent, "first_child": np.array(self.first_child_[:n]),
             "n_evaluations": self.n_evaluations, "reward_sum": self.reward_sum,
             "slot": np.array(self.slot_[:n]), "box": np.array(self.box_[:n]),
             "center": np.array(self.center_[:n]),
@@ -447,6 +447,9 @@ cdef class Tree:
         }
 
     def __setstate__(self, state):
+        # Not all that unpickles calls __init__ first.
+        root, d = state["box"][0], state["box"].shape[1] // 2
+        self.__init__(state["n_children"], root[:d], root[d:])
         n = len(state["depth"])
         self.reserve(n)
         self.n_nodes = n

@@ -12,6 +12,8 @@ from scipy.spatial.distance import cdist
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.first_design import first_points, in_sides, next_place
 from skgpb.domains.query import PointsQuery, Query, with_fields
+from skgpb.domains.space import ParameterSpace, Span
+from skgpb.utils.validation import box_around
 
 __all__ = ["Allocation"]
 
@@ -78,6 +80,8 @@ class AllocationSet:
         Cost of each arm.
     priced : bool, default=False
         Whether points cost what they are, so that the cost of points that are no arms is known.
+    names : sequence of str, default=None
+        Names of the campaigns; None if they have none.
 
     Examples
     --------
@@ -93,12 +97,26 @@ class AllocationSet:
     campaigns: Sequence[ArmSet]
     costs: Sequence[NDArray[np.float64]]
     priced: bool = False
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Name the columns of all arms, where campaigns have names."""
+        axes: dict[str, Span] = {}
+        for name, arms in zip(self.names or (), self.campaigns, strict=False):
+            sides = box_around(arms.bounds.T)
+            for i, limits in enumerate(sides):
+                side = name if len(sides) == 1 else f"{name}_{i}"
+                if side in axes:
+                    raise ValueError(f"two columns of the arms have the name {side!r}")
+                axes[side] = Span(side, limits)
+        #: Names of the columns of all arms; None if campaigns have none.
+        self.space: ParameterSpace | None = ParameterSpace.from_axes(axes) if axes else None
 
     def allocation(self, choice: Sequence[int] | NDArray[np.intp]) -> Allocation:
         """Return the query that has the chosen arm of each campaign."""
         arms = (arms.arm(int(k)) for arms, k in zip(self.campaigns, choice, strict=True))
         costs = [cost[k] for cost, k in zip(self.costs, choice, strict=True)]
-        return Allocation(tuple(arms), np.array(costs))
+        return Allocation(tuple(arms), np.array(costs)).named(self.space)
 
     def first_allocation(
         self,

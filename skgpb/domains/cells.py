@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skgpb.domains.space import ParameterSpace, SeparateAxis
+from skgpb.utils.typing import Sizes
 
 __all__ = ["Cells"]
 
@@ -43,9 +44,9 @@ class Cells:
     #: Names of the constructor's arguments, for files.
     arguments: ClassVar[tuple[str, ...]] = ("sizes",)
 
-    sizes: Any
+    sizes: Sizes
 
-    def __init__(self, sizes: Any) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         if isinstance(sizes, list) and not sizes:
             raise ValueError("sizes must not be empty")
         self.sizes = sizes

@@ -29,7 +29,7 @@ from scipy.spatial.distance import cdist
 from skgpb import defaults
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, without_constants
-from skgpb.utils.validation import is_number
+from skgpb.utils.validation import call, is_number
 
 # Rounding: in units of the terms of a constraint.
 TOLERANCE = 1e-9
@@ -258,7 +258,7 @@ class FeasibleSet:
         """Which of some points (n,) the function allows too."""
         if self.function is not None:
             for i in np.flatnonzero(among):
-                possible = self.function(self.space.setting(points[i]))
+                possible = call(self.function, self.space.setting(points[i]), "feasible")
                 if np.ndim(possible) or np.asarray(possible).dtype.kind != "b":
                     raise TypeError(f"feasible must return True or False, got {possible!r}")
                 among[i] = possible

@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -222,6 +223,13 @@ class Faces:
     def __init__(self) -> None:
         self.cuts: array[float] = array("d", [0.0, 1.0])
         self._counts = {0.0: 1, 1.0: 1}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An array of the standard library has no state that every format can write.
+        return {"_counts": self._counts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, cuts=array("d", sorted(state["_counts"])))
 
     def count(self, face: float, change: int) -> None:
         """Count one face more (+1) or less (-1) at a coordinate."""

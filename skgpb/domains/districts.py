@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.layout import Layout
+from skgpb.utils.typing import Points, SupportsArray, Values
 from skgpb.utils.validation import as_labels, check_numbers
 
 __all__ = ["Districts"]
@@ -60,7 +62,12 @@ class Districts:
     #: Names of the constructor's arguments, for files.
     arguments: ClassVar[tuple[str, ...]] = ("points", "names", "weights")
 
-    def __init__(self, points: Any, names: Any, weights: Any = None) -> None:
+    def __init__(
+        self,
+        points: Points,
+        names: Sequence[str] | Sequence[int] | SupportsArray,
+        weights: Values | None = None,
+    ) -> None:
         self.points: np.ndarray = np.array(check_numbers(points, "points"), dtype=np.float64)
         n = len(self.points)
         given = as_labels(names)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from skgpb.domains.cells import Cells
 from skgpb.domains.space import ParameterSpace
+from skgpb.utils.typing import Sizes
 
 __all__ = ["Fidelities"]
 
@@ -48,7 +49,7 @@ class Fidelities(Cells):
 
     n: int
 
-    def __init__(self, n: int = 2, sizes: Any = 0.0) -> None:
+    def __init__(self, n: int = 2, sizes: Sizes = 0.0) -> None:
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
             raise ValueError(f"n of Fidelities must be an integer >= 1, got {n!r}")
         super().__init__(sizes)

@@ -239,6 +239,8 @@ class _CostReader(_Reader):
         total = self._sum()
         if not self._at_end():
             raise self._unknown()
+        if not all(map(math.isfinite, total.values())):
+            raise self._wrong("its numbers are too large")
         return total
 
 

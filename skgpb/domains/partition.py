@@ -546,6 +546,9 @@ class PoolPartition(Partition):
         # Boxes of slices that were read before: large slices take long to read.
         self._boxes: dict[tuple[int, int], np.ndarray] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_boxes": {}}
+
     def _arranged(self) -> np.ndarray:
         """Permutation of the rows in which every cell, however deep, is a slice."""
         points, K = self.pool, self.tree.n_children

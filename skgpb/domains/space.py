@@ -31,7 +31,15 @@ from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
 from skgpb.utils.validation import SAME as SAME
-from skgpb.utils.validation import Real, check_bounds, check_unmasked, in_row, is_number, shortened
+from skgpb.utils.validation import (
+    Real,
+    check_bounds,
+    check_unmasked,
+    in_row,
+    is_number,
+    keyed,
+    shortened,
+)
 
 # Format: coordinate of a parameter that is not in use.
 NEUTRAL = 0.5
@@ -851,6 +859,7 @@ class ParameterSpace:
         """
         if isinstance(X, Coordinates):
             return X
+        X = keyed(X, self.sides)
         settings = [X] if isinstance(X, Mapping) else self._settings(X)
         points = np.empty((len(settings), self.n_axes))
         for i, setting in enumerate(settings):
@@ -874,8 +883,10 @@ class ParameterSpace:
                 raise ValueError(f"columns must have different names, got {list(X.columns)}")
             rows = zip(*(list(X[name]) for name in X.columns), strict=True)
             return [dict(zip(X.columns, row, strict=True)) for row in rows]
-        if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
-            return list(X)
+        if isinstance(X, (list, tuple)) and X:
+            settings = [keyed(x, self.sides) for x in X]
+            if all(isinstance(each, Mapping) for each in settings):
+                return settings
         check_unmasked(X, "the values of named sides")
         values, sides = np.asarray(X), self.sides
         if values.dtype.kind not in "fiu" or not self._is_numeric:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -121,7 +121,7 @@ class Steps(ListedAxis):
             return value
         return as_told(value, u, lambda x: self._coordinates(np.array([x]))[0])
 
-    def coordinate(self, value: Any) -> float:
+    def coordinate(self, value: object) -> float:
         """Coordinate of a number, which may lie between two steps."""
         value = within_rounding(checked_number(value), self.low, self.high)
         return float(self._coordinates(np.array([value]))[0])

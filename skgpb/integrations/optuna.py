@@ -9,7 +9,7 @@ on after a crash, with as many workers as share the storage.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,8 +142,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     an exception or returned NaN have failed, and teach where trials do: see *Failures* of
     :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one, and
     of values far worse than most it only counts that they are. Values
-    of trials that run elsewhere are assumed to come out as expected, so that workers try different
-    things.
+    of trials that run elsewhere are assumed to come out as expected. Workers may still try the same
+    setting, where answers are exact and the best setting is found.
 
     *Search spaces.* All parameters of earlier trials are chosen together, by one model: those
     that only some trials have count as neutral in the others. Which a trial will have follows from
@@ -182,6 +182,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             )
         if optimizer is not None and not (optimizer.arms is None and optimizer.bounds is None):
             raise ValueError("optimizer must have neither arms nor bounds: the trials give them")
+        if optimizer is not None and optimizer.limits:
+            raise ValueError(
+                "optimizer must have no limits: the trials do not tell what has a limit, got "
+                f"limits={optimizer.limits!r}"
+            )
         if optimizer is not None and optimizer.direction != "maximize":
             raise ValueError("optimizer must have direction='maximize': the study has a direction")
         if seed is not None and (not isinstance(seed, Integral) or seed < 0):
@@ -269,7 +274,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         study: optuna.Study,
         trial: optuna.trial.FrozenTrial,
         state: TrialState,
-        values: Any,
+        values: Sequence[float] | None,
     ) -> None:
         """Let the independent sampler clean up."""
         self._independent.after_trial(study, trial, state, values)

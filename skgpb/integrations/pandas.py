@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import equal
+from skgpb.optimizers._run import block_told
 from skgpb.utils.install import needs
 from skgpb.utils.validation import Real
+
+if TYPE_CHECKING:
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 __all__ = ["history_frame"]
 
@@ -18,7 +22,9 @@ with needs("skgpb.integrations.pandas", "pandas", "pandas"):
     import pandas as pd
 
 
-def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
+def history_frame(
+    optimizer: BaseBanditOptimizer[Any], feature_names: Sequence[str] | None = None
+) -> pd.DataFrame:
     """Return a run as a data frame with one row for each answer and for each failure.
 
     Parameters
@@ -36,9 +42,11 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
         feature has what was set, in the user's units. Where regions were observed, a feature
         that is a number has the columns ``lower_<name>`` and ``upper_<name>`` instead, and the
         column of any other feature holds lists. Then come ``reward``, ``mean``, ``std`` and so on,
-        as in ``history_``; ``noise``, the noise variance of the answer, NaN where it is learned;
-        ``failure``, the reason why there is no answer; and ``time``, when it was told (UTC). If a
-        feature has one of these names, an underscore follows the other: ``time_``.
+        as in ``history_``, of campaigns with their names or numbers, ``reward_search``;
+        ``noise``, the noise variance of the answer, NaN where it is learned;
+        a column for each of ``outcomes``, NaN where it was not measured; ``block``, if an answer
+        has one; ``failure``, the reason why there is no answer; and ``time``, when it was told
+        (UTC). If there is a column of the same name before it, an underscore follows: ``time_``.
 
     Examples
     --------
@@ -50,24 +58,37 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
     (3, 3)
     """
     check_is_fitted(optimizer, "bounds_")
-    events = [event for event in optimizer._events if event[0] in ("tell", "fail")]
+    events, measured = [], list[dict[str, Any]]()
+    for event in optimizer._events:
+        if event[0] in ("tell", "fail"):
+            events.append(event)
+            measured.append({})
+        elif event[0] == "outcomes" and measured:
+            measured[-1] = event[2]
     answers = [event for event in events if event[0] == "tell"]
     frame = pd.DataFrame(_settings(optimizer, [event[1] for event in events], feature_names))
     frame.index = pd.RangeIndex(1, len(events) + 1)
-    settings = set(frame.columns)
 
     def put(label: str, column: Any) -> None:
-        frame[f"{label}_" if label in settings else label] = column
+        while label in frame:
+            label += "_"
+        frame[label] = column
 
     told = frame.index[[event[0] == "tell" for event in events]]
     history = optimizer.history_
-    columns = {name: history[name] for name in history.dtype.names[2:]}
+    columns = {name: history[name] for name in (history.dtype.names or ())[2:]}
     columns["noise"] = np.array([event[3] for event in answers], dtype=np.float64)
     for name, values in columns.items():
-        several = [name] if values.ndim == 1 else [f"{name}_{i}" for i in range(values.shape[1])]
+        campaigns = getattr(optimizer.domain_, "names", None) or range(values[:1].size)
+        several = [name] if values.ndim == 1 else [f"{name}_{each}" for each in campaigns]
         nothing = False if values.dtype == bool else np.nan
         for label, column in zip(several, np.atleast_2d(values.T), strict=True):
             put(label, pd.Series(column, told).reindex(frame.index, fill_value=nothing))
+    for name in dict.fromkeys(name for each in measured for name in each):
+        put(name, np.array([each.get(name) for each in measured], dtype=np.float64))
+    blocks = [block_told(event) for event in events]
+    if any(block is not None for block in blocks):
+        put("block", blocks)
     put("failure", [None if event[0] == "tell" else event[2] for event in events])
     put("time", pd.to_datetime(optimizer._run.times, unit="s", utc=True))
     return frame

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from numbers import Real
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb._core._additive import additive_covariances
 from skgpb.kernels._products import MATERN
+from skgpb.utils.typing import Points, Values
 
 __all__ = ["AdditiveMatern"]
 
@@ -85,19 +86,19 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     array([[0.6]])
     """
 
-    length_scale: Any = 1.0
-    length_scale_bounds: Any = (1e-5, 1e5)
+    length_scale: float | Values = 1.0
+    length_scale_bounds: tuple[float, float] | Literal["fixed"] | Points = (1e-5, 1e5)
     nu: float = 2.5
     main_effects: float = 0.5
-    main_effects_bounds: Any = (1e-5, 1e5)
-    groups: Any = None
+    main_effects_bounds: tuple[float, float] | Literal["fixed"] | Points = (1e-5, 1e5)
+    groups: Values | None = None
 
     @property
     def hyperparameter_length_scale(self) -> Hyperparameter:
         """Length scales."""
         bounds, scales = self.length_scale_bounds, self.length_scale
         if np.ndim(scales):
-            return Hyperparameter("length_scale", "numeric", bounds, len(scales))
+            return Hyperparameter("length_scale", "numeric", bounds, np.size(scales))
         return Hyperparameter("length_scale", "numeric", bounds)
 
     @property
@@ -189,7 +190,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         return np.full(len(np.atleast_2d(np.asarray(X))), 1.0 + self.main_effects)
 
     def __repr__(self) -> str:
-        whole, _ = self.parts(1 if not np.ndim(self.length_scale) else len(self.length_scale))
+        whole, _ = self.parts(np.size(self.length_scale))
         inside = repr(whole).removeprefix("Matern(").removesuffix(")")
         return f"{type(self).__name__}({inside}, main_effects={self.main_effects:.3g})"
 

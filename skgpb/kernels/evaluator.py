@@ -633,9 +633,10 @@ class _ByRow:
         self.known[places] = True
 
 
-def key_of(block: np.ndarray, stratum: int = 0) -> bytes:
+def key_of(block: np.ndarray, stratum: int = 0) -> str:
     """Identity of a functional: equal descriptors and level, equal key (-0.0 counts as 0.0)."""
-    return (block + 0.0).tobytes() + (b"%d" % stratum if stratum else b"")
+    # Text, because there are formats whose dictionaries have no other keys.
+    return (block + 0.0).tobytes().decode("latin-1") + (str(stratum) if stratum else "")
 
 
 def numbered(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:
@@ -645,7 +646,7 @@ def numbered(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int
     """
     if not merge:
         return np.arange(len(rows)), list(range(len(rows)))
-    position: dict[bytes, int] = {}
+    position: dict[str, int] = {}
     first: list[int] = []
     numbers = np.empty(len(rows), dtype=np.intp)
     for i, row in enumerate(rows):

@@ -11,7 +11,7 @@ References
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,8 +103,8 @@ class Tasks(WrapperKernel):
     n_tasks: int = 2
     W: ArrayLike | None = None
     kappa: float | ArrayLike | None = None
-    W_bounds: Any = (-10.0, 10.0)
-    kappa_bounds: Any = (1e-6, 1e2)
+    W_bounds: tuple[float, float] | Literal["fixed"] = (-10.0, 10.0)
+    kappa_bounds: tuple[float, float] | Literal["fixed"] = (1e-6, 1e2)
 
     # --- hyperparameters ---
 

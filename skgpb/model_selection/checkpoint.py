@@ -2,6 +2,9 @@
 
 The file holds no state: a search that is started again asks for the same settings, and those in the
 file need not be fitted. So it may be started with a larger ``n_iter``, or with more workers.
+
+It is text: a line with the search, and a line for the fits of each setting, with checksums (see
+:class:`~skgpb.utils.persistence.Seal`). Files of version 1 have everything in one line, without.
 """
 
 from __future__ import annotations
@@ -9,16 +12,23 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 from skgpb._version import __version__
 from skgpb.exceptions import LoadError
-from skgpb.utils.persistence import Reader, Writer, replace_file
+from skgpb.utils.persistence import (
+    VERSION,
+    Reader,
+    Seal,
+    Writer,
+    check_version,
+    reason_of,
+    replace_file,
+)
 from skgpb.utils.warnings import warn
 
-# Format: its name and version.
-FORMAT, VERSION = "skgpb-search-cv", 1
+# Format: its name.
+FORMAT = "skgpb-search-cv"
 
 
 class Checkpoint:
@@ -55,24 +65,19 @@ class Checkpoint:
     def _read(self, resume: bool) -> None:
         """Take up what the file holds, or refuse to replace it."""
         name = f"checkpoint {os.fspath(self._path)!r}"
+        with open(self._path, "rb") as file:
+            lines = file.readlines()
         try:
-            document = json.loads(Path(self._path).read_text(encoding="ascii"))
-            version, search = document["version"], document["search"]
-            seed, n_iter = (int(document[each]) for each in ("seed", "n_iter"))
-            fits = Reader({}).decode(document["fits"])
-            if document["format"] != FORMAT or not isinstance(fits, dict):
-                raise ValueError("it is another kind of file")
-        except (KeyError, TypeError, ValueError) as error:
+            search, seed, n_iter, fits = _read_lines(lines)
+        except Exception as error:
             raise LoadError(
-                f"{name} holds no search: delete it or choose another name ({error})"
+                f"{name} cannot be loaded as a search: {reason_of(error)}; choose another name"
             ) from error
-        if version != VERSION:
-            raise LoadError(f"{name} has version {version} of the format, and {VERSION} is known")
         if not resume:
             raise ValueError(
                 f"{name} holds a search of {len(fits)} settings, which this one would replace: "
                 "resume=True continues it, n_iter being the number of all settings then; "
-                "otherwise delete it or choose another name"
+                "otherwise choose another name"
             )
         for each in self._search:
             if search.get(each) != self._search[each]:
@@ -109,16 +114,37 @@ class Checkpoint:
             )
 
     def _write(self) -> None:
-        document = {
+        seal, writer = Seal(), Writer()
+        head = {
             "format": FORMAT,
             "version": VERSION,
             "skgpb": __version__,
             "search": self._search,
             "seed": self.seed,
             "n_iter": self.n_iter,
-            "fits": Writer().encode(self._fits, "fits"),
+            "n_settings": len(self._fits),
         }
-        replace_file(self._path, json.dumps(document, allow_nan=False).encode("ascii"))
+        settings = (
+            {"setting": key, "fits": writer.encode(fits, "fits")}
+            for key, fits in self._fits.items()
+        )
+        replace_file(self._path, b"".join(seal.write(line) for line in (head, *settings)))
+
+
+def _read_lines(lines: list[bytes]) -> tuple[dict[str, str], int, int, dict[str, Any]]:
+    """Return the search, its seed and number of settings, and the fits in a file."""
+    seal, reader = Seal(), Reader({})
+    head, *settings = map(seal.read, lines)
+    if head["format"] != FORMAT:
+        raise ValueError("it is another kind of file")
+    check_version(head["version"])
+    if head["version"] == 1:
+        fits = reader.decode(head["fits"])
+    else:
+        fits = {each["setting"]: reader.decode(each["fits"]) for each in settings}
+        if not seal.is_begun or len(fits) != head["n_settings"]:
+            raise ValueError("it is damaged: lines or checksums are missing")
+    return head["search"], int(head["seed"]), int(head["n_iter"]), fits
 
 
 def described(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
@@ -42,7 +42,7 @@ from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.surrogate.warp import Warp
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.progress import logger, tqdm_class
-from skgpb.utils.typing import Seed
+from skgpb.utils.typing import BaseEstimator, Scoring, Seed, Splitter
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     MOST_POINTS,
@@ -68,7 +68,7 @@ MOST_REPEATS = 20
 # Parameters that may be others where a search goes on.
 FREE = (
     *("n_iter", "n_jobs", "pre_dispatch", "stop", "timeout", "select"),
-    *("checkpoint", "resume", "verbose", "progress"),
+    *("checkpoint", "resume", "verbose", "progress", "callback"),
 )
 # Rounding: digits of scores that are not looked at.
 DIGITS = 1e-6
@@ -120,6 +120,13 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Condition to end before ``n_iter``: a function of the engine, or a :class:`~skgpb.Stop`,
         which ends the search if by the engine's model no setting scores more than epsilon above the
         best on these folds.
+    callback : callable, default=None
+        Called with the parameters and the mean score of every setting that was fitted, a dict and
+        a float; returning True ends the search.
+    earlier_results : dict, default=None
+        ``cv_results_`` of an earlier search with the same data, folds and metrics, whose settings
+        are within these distributions. They are not fitted again: the engine learns their scores
+        first, and they count in ``n_iter``, ``cv_results_`` and ``best_params_``.
     select : {"posterior", "observed"}, default="posterior"
         Criterion for the best setting, unless ``refit`` is callable. "posterior" takes the setting
         with the largest posterior mean of the engine's model, given all scores and the variance of
@@ -228,8 +235,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     True
     """
 
-    estimator: Any
-    param_distributions: Any
+    estimator: BaseEstimator
+    param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     _: KW_ONLY
     optimizer: BaseBanditOptimizer[Any] | None = None
     n_iter: int = 10
@@ -237,11 +244,13 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     batch_size: int | None = None
     timeout: float | None = None
     stop: Stop | Callable[[Any], Any] | None = None
+    callback: Callable[[dict[str, Any], float], Any] | None = None
+    earlier_results: dict[str, Any] | None = None
     select: Literal["posterior", "observed"] = "posterior"
-    scoring: Any = None
+    scoring: Scoring = None
     n_jobs: int | None = None
     refit: bool | str | Callable = True
-    cv: Any = None
+    cv: int | Splitter | Iterable[tuple[Any, Any]] | None = None
     verbose: int = 0
     checkpoint: str | PathLike[str] | None = None
     resume: bool = False
@@ -268,6 +277,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
         "timeout": [Interval(Real, 0, None, closed="neither"), None],
         "stop": [Stop, callable, None],
+        "callback": [callable, None],
+        "earlier_results": [dict, None],
         "select": [StrOptions({"posterior", "observed"})],
         "checkpoint": [str, PathLike, None],
         "resume": ["boolean"],
@@ -283,7 +294,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         tags.target_tags.required = required
         return tags
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+    def fit(self, X: object, y: object = None, **params: object) -> Self:
         """Search, and fit the estimator with the best setting.
 
         Parameters
@@ -341,8 +352,17 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             evaluate_candidates = partial(evaluate_candidates, callback_ctx=FitContexts(context))
         if hasattr(self.cv, "split"):
             evaluate_candidates = partial(evaluate_candidates, cv=SplitOnce(self.cv))
+        earlier = earlier_fits(self.space_, self.earlier_results, self.scoring)
         scores = self._scores = Scores(
-            self.space_, engine, evaluate_candidates, n_iter, self.refit, self.verbose, kept
+            self.space_,
+            engine,
+            evaluate_candidates,
+            n_iter,
+            self.refit,
+            self.verbose,
+            kept,
+            earlier,
+            self.callback,
         )
         # The fits print what they did before; what evaluate_candidates prints of every batch
         # would be more lines than there are settings.
@@ -457,11 +477,12 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     ) -> list[list[Any]]:
         """Return settings that fill the space, as many at a time as are evaluated together."""
         if isinstance(engine, Search):
-            n = min(int(engine.n_initial or 0), scores.n_iter)
-            first: list[Any] = engine.ask(n) if n else []
+            n = min(int(engine.n_initial or 0), scores.n_iter) - scores.n_settings
+            first: list[Any] = engine.ask(n) if n > 0 else []
         else:
             space = self.space_
             n, shift = self._n_initial(space, scores.learns), rng.uniform(size=space.n_axes)
+            n = max(0, n - scores.n_settings)
             first = list(in_coordinates(spread_points(space.bounds, n, shift)))
         return [first[start : start + batch_size] for start in range(0, len(first), batch_size)]
 
@@ -477,14 +498,17 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
         loop.check_stop(engine, self.stop)  # raises before a fit where it cannot say
         begun, limit = monotonic(), inf if self.timeout is None else self.timeout
+        if self.earlier_results is not None:
+            scores.evaluate(list(self.space_.points(self.earlier_results["params"])))
+            scores.tell_waiting()
         for queries in self._first_batches(engine, scores, rng, batch_size):
-            if scores.n_settings and monotonic() - begun >= limit:
+            if scores.ended or (scores.n_settings and monotonic() - begun >= limit):
                 break
             scores.evaluate(queries)
         scores.tell_waiting()
         repeats = 0
         while scores.n_settings < scores.n_iter:
-            if scores.n_settings and monotonic() - begun >= limit:
+            if scores.ended or (scores.n_settings and monotonic() - begun >= limit):
                 return
             if loop.stops(engine, self.stop):
                 return
@@ -552,6 +576,10 @@ class Scores:
         Whether to print a line for every setting.
     kept : Checkpoint or None
         A file with fits.
+    earlier : dict
+        Fits of an earlier search, by the keys of their settings.
+    callback : callable or None
+        Called with each setting that was fitted and its score, see ``BanditSearchCV``.
     """
 
     space: ParameterSpace
@@ -561,6 +589,10 @@ class Scores:
     refit: bool | str | Callable
     verbose: int
     kept: Checkpoint | None
+    earlier: dict[bytes, list[dict[str, Any]]]
+    callback: Callable[[dict[str, Any], float], Any] | None
+    #: Whether the callback has ended the search.
+    ended: bool = False
     #: How the score of each row was told.
     _told_by: dict[int, Warp] = field(default_factory=dict)
     #: Shows how many settings there are, None where nothing does.
@@ -618,12 +650,17 @@ class Scores:
                 answered.append((query, keys))
         if new:
             settings = [self.space.setting(point) for point in new.values()]
-            self.fits += self._fits_of(dict(zip(new, settings, strict=True)))
+            fits, fitted = self._fits_of(dict(zip(new, settings, strict=True)))
+            self.fits += fits
             self._row.update(zip(new, count(self.n_settings)))
             self.settings += settings
             self._points += new.values()
             self._read()
             self._report(len(new))
+            if self.callback is not None:
+                for row in (self._row[key] for key in fitted):
+                    ends = self.callback(dict(self.settings[row]), float(self._mean[row]))
+                    self.ended = self.ended or ends is True
             if self.bar is not None:
                 self.bar.update(len(new))
         if self.learns:
@@ -632,27 +669,35 @@ class Scores:
             self._waiting += [each for each in answered if not isinstance(each[0], np.ndarray)]
         return len(new)
 
-    def _fits_of(self, settings: dict[bytes, dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the fits of some settings, known by their keys: of the file, or new ones."""
-        if self.kept is None:
-            return self._fit([*settings.values()])
-        known = {key: self.kept.of(key) for key in settings}
+    def _fits_of(
+        self, settings: dict[bytes, dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], list[bytes]]:
+        """Return the fits of settings, by their keys, and the keys of those that are new."""
+        known = {key: self.earlier.get(key) for key in settings}
+        if self.kept is not None:
+            known = {key: fits or self.kept.of(key) for key, fits in known.items()}
         left = [key for key in settings if known[key] is None]
         if left:
             fits = self._fit([settings[key] for key in left])
             n = len(fits) // len(left)
+            n_earlier = len(next(iter(self.earlier.values()), fits[:n]))
+            if n_earlier != n:
+                raise ValueError(
+                    f"earlier_results has scores of {n_earlier} folds, but cv makes {n}: only "
+                    "scores of the same folds can be compared"
+                )
             found = {key: fits[i * n : (i + 1) * n] for i, key in enumerate(left)}
-            self.kept.add(found)
+            if self.kept is not None:
+                self.kept.add(found)
             known |= found
-        return [fit for each in known.values() for fit in each or ()]
+        return [fit for each in known.values() for fit in each or ()], left
 
     def finish(self) -> None:
         """Leave scikit-learn a fit to look at, and say what of a file took no part."""
-        if self.kept is None:
-            return
-        self.kept.warn_of_rest()
+        if self.kept is not None:
+            self.kept.warn_of_rest()
         if not self.successful and self.any_finite:
-            # All fits are from the file.
+            # All fits are from the file, or from an earlier search.
             self._fit([self.settings[int(np.nanargmax(self._mean))]])
 
     @property
@@ -808,6 +853,54 @@ class Scores:
                 if row.tobytes() not in self._row:
                     return [point]
         return []
+
+
+def earlier_fits(
+    space: ParameterSpace, results: dict[str, Any] | None, scoring: Any
+) -> dict[bytes, list[dict[str, Any]]]:
+    """Return the fits that ``cv_results_`` of an earlier search has, by the keys of settings."""
+    if results is None:
+        return {}
+    names = [key.removeprefix("split0_test_") for key in results if key.startswith("split0_test_")]
+    if not names or not {"params", "mean_fit_time", "mean_score_time"} <= set(results):
+        raise ValueError(
+            "earlier_results must be the cv_results_ of a search, with 'params', the scores of all "
+            f"folds and the mean times; got {sorted(map(str, results))}"
+        )
+    expected = list(scoring) if isinstance(scoring, (list, tuple, set, dict)) else ["score"]
+    if not callable(scoring) and set(names) != set(expected):
+        raise ValueError(
+            f"earlier_results has the metrics {sorted(names)}, but scoring has {sorted(expected)}"
+        )
+    n_folds = next(i for i in count() if f"split{i}_test_{names[0]}" not in results)
+    times = [
+        np.asarray(results[f"mean_{name}_time"], dtype=np.float64) for name in ("fit", "score")
+    ]
+    try:
+        points = space.points(list(results["params"]))
+    except ValueError as error:
+        raise ValueError(f"earlier_results has a setting out of the space: {error}") from None
+    keys = [row.tobytes() for row in space.columns(points)]
+    fits: dict[bytes, list[dict[str, Any]]] = {}
+    for row, key in enumerate(keys):
+        fits[key] = [
+            {"fit_error": None, "fit_time": times[0][row], "score_time": times[1][row]}
+            | {
+                f"{part}_scores": by_name if names != ["score"] else by_name["score"]
+                for part in ("test", "train")
+                if (by_name := _scores_of(results, row, f"split{i}_{part}_", names))
+            }
+            for i in range(n_folds)
+        ]
+    return fits
+
+
+def _scores_of(
+    results: dict[str, Any], row: int, column: str, names: list[str]
+) -> dict[str, float]:
+    """Return the scores by metric in a row of ``cv_results_``, {} if it has no such column."""
+    columns = {name: results.get(column + name) for name in names}
+    return {name: float(each[row]) for name, each in columns.items() if each is not None}
 
 
 def least_noise(scores: np.ndarray) -> float:

@@ -37,7 +37,18 @@ from skgpb.optimizers._stopping import Comparison, Stop, check_failures, check_s
 from skgpb.surrogate.model import Model
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked, reading_log
-from skgpb.utils.typing import BaseEstimator, Direction, RecommendMethod, RegressorMixin, Seed
+from skgpb.utils.typing import (
+    BaseEstimator,
+    Direction,
+    File,
+    RecommendMethod,
+    RegressorMixin,
+    Seed,
+    Setting,
+    Settings,
+    Told,
+    Values,
+)
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     StrOptions,
@@ -107,6 +118,9 @@ class BaseBanditOptimizer(
 
     #: The earlier run that this one is rebuilt from, None in a usual run.
     _replay: Replay | None = None
+
+    #: Parameters that may be tables whose columns are the features, where sides have no names.
+    _tables: ClassVar[tuple[str, ...]] = ("arms", "pool", "queries", "targets")
 
     #: How queries are given.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
@@ -226,6 +240,21 @@ class BaseBanditOptimizer(
     def _params_changed(self) -> None:
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
+    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
+        """Warn of the first answers that lack an outcome with a limit; called after each."""
+
+    def _beyond_limits(self) -> np.ndarray:
+        """Return which answers came with an outcome beyond its limit, shape (n_answers,)."""
+        return np.zeros(self._run.n_told, dtype=bool)
+
+    def _limits_at(self, best: Any) -> list[dict[str, Any]]:
+        """Return what is known of each limit at a query."""
+        return []
+
+    def _dissent(self, best: Any) -> dict[str, str]:
+        """Say, by a name, where predictions are for another query than the recommended one."""
+        return {}
+
     def _compared(self, best: Any) -> Comparison | None:
         """Compare the recommendation with the alternatives; None if that is not possible.
 
@@ -282,7 +311,7 @@ class BaseBanditOptimizer(
             self.bounds_,
             run.pending,
             partial(validate_data, self, dtype=np.float64, reset=False),
-            getattr(self, "feature_names_in_", None),
+            run.names,
             getattr(self, "targets_", ()),
             self._query_type,
         )
@@ -299,7 +328,7 @@ class BaseBanditOptimizer(
     # -- fitting ----------------------------------------------------------------------------
 
     @reading_log
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Settings, y: Values | None = None) -> Self:
         """Start afresh, learning from X and y what can be learned before the first query.
 
         Parameters
@@ -318,7 +347,7 @@ class BaseBanditOptimizer(
         return self
 
     @reading_log
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters, also during a run, which checks them at once.
 
         The run goes on with those that say how queries are chosen and what is learned. What it
@@ -338,13 +367,17 @@ class BaseBanditOptimizer(
     # -- asking and telling -----------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, context: Any = None, another: bool = False) -> Q: ...
+    def ask(
+        self, n: None = None, *, context: Setting | None = None, another: bool = False
+    ) -> Q: ...
 
     @overload
-    def ask(self, n: int, *, context: Any = None, another: bool = False) -> list[Q]: ...
+    def ask(self, n: int, *, context: Setting | None = None, another: bool = False) -> list[Q]: ...
 
     @locked
-    def ask(self, n: int | None = None, *, context: Any = None, another: bool = False) -> Any:
+    def ask(
+        self, n: int | None = None, *, context: Setting | None = None, another: bool = False
+    ) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
         Until they are told queries are pending: later ones differ from them and count on their
@@ -372,7 +405,7 @@ class BaseBanditOptimizer(
         return asked[0] if n is None else asked
 
     @locked
-    def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
+    def tell(self, query: Told, reward: Numbers, alpha: Numbers = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
         Parameters
@@ -382,8 +415,8 @@ class BaseBanditOptimizer(
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 
@@ -401,7 +434,7 @@ class BaseBanditOptimizer(
         objective: Callable[[Q], Numbers],
         budget: int | None = None,
         *,
-        contexts: Any = None,
+        contexts: Settings | None = None,
         max_cost: float | None = None,
         callback: Callable[[Any], Any] | None = None,
         progress: bool = False,
@@ -447,7 +480,8 @@ class BaseBanditOptimizer(
         verbose : int, default=0
             1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets them all.
         stop : Stop or callable, default=None
-            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True to end the run.
+            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True, or a text that
+            says why, to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 
@@ -500,7 +534,7 @@ class BaseBanditOptimizer(
         return self._best()
 
     @locked
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Settings, y: Values, sample_weight: Values | None = None) -> float:
         """Return R^2 of the predictions of f at points, as every regressor.
 
         It does not say how well a search asks: :func:`~skgpb.model_selection.bandit_scorer` does.
@@ -521,7 +555,7 @@ class BaseBanditOptimizer(
     @locked
     def save(
         self,
-        path: str | os.PathLike[str],
+        path: File,
         *,
         omit: Collection[str] = (),
         notes: Mapping[str, Any] | None = None,
@@ -530,8 +564,9 @@ class BaseBanditOptimizer(
 
         Parameters
         ----------
-        path : path
-            Path of the file, which is whole after a crash as well.
+        path : path or binary file
+            Path of the file, which is whole after a crash as well; or a file that is open for
+            writing bytes, such as :class:`io.BytesIO`.
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
@@ -548,12 +583,12 @@ class BaseBanditOptimizer(
         write_run(self, path, omit, notes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
+    def load(cls, path: File, **parameters: object) -> Self:
         """Read a saved run, to go on as if it had never stopped. Nothing in the file is executed.
 
         Parameters
         ----------
-        path : path
+        path : path or binary file
             A file of :meth:`save`, by an optimizer of this class or of one derived from it.
         **parameters
             Parameters that were omitted from the file.

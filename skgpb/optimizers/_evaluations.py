@@ -22,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skgpb import defaults
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.optimizers import _loop as loop
+from skgpb.optimizers._feasibility import Measured
 from skgpb.optimizers._run import ANSWERED, CompletedEvaluation, Evaluations, Run, RunResult
 from skgpb.optimizers._stopping import Stop
 from skgpb.utils.locks import StateLock, locked
@@ -42,7 +43,6 @@ TAKES_A_QUERY = "an objective takes a query; of_x(function) makes one of a funct
 # objective or a query cannot be sent. Exceptions of the objective arrive as outcomes instead.
 NOT_OF_THE_QUERY = (
     BrokenExecutor,
-    CancelledError,
     PicklingError,
     AttributeError,
     ImportError,
@@ -180,6 +180,11 @@ class Arrivals:
                 continue
             try:
                 outcome = future.result()
+            except CancelledError as error:  # which has no text
+                raise CancelledError(
+                    f"the evaluation of {query!r} was cancelled, not by this run: all answers are "
+                    "kept, and the next run begins with the queries that were being evaluated"
+                ) from error
             except Exception as error:
                 if not self.raises and isinstance(error, NOT_OF_THE_QUERY):
                     raise
@@ -470,11 +475,16 @@ class EvaluationLoop:
                 refused = refused or error
                 continue
             self._tell(answers[0], reward, error)
+            if isinstance(reward, Measured):
+                reward = reward.reward
             self._last = query if self._last is None else self._last
             self._done += 1
             self._in_a_row = self._in_a_row + 1 if reward is None else 0
             self._failed += reward is None
-            self._progress.told(reward, error)
+            beyond = self._optimizer._beyond_limits()
+            self._progress.told(
+                reward, error, beyond=reward is not None and bool(beyond[-1:].any())
+            )
             if len(answers) == 1:
                 self._save()
             stopped = self._callback is not None and self._callback(self._optimizer) is True
@@ -502,9 +512,9 @@ class EvaluationLoop:
 
     def _why_stopped(self) -> str:
         """Return why ``stop`` ends the run, or nothing."""
-        optimizer, stop = self._optimizer, self._stop
-        if loop.stops(self._optimizer, stop):
-            return str(getattr(stop, "message", "stop returned True"))
+        optimizer = self._optimizer
+        if reason := loop.stops(optimizer, self._stop):
+            return reason
         if loop.informed(optimizer) and optimizer._knows_all:
             return "every query was answered, and answers are exact"
         return ""
@@ -589,8 +599,10 @@ class EvaluationLoop:
             if raises:
                 return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
             return None, described(wrong)
-        if isinstance(reward, tuple) and isinstance(reward[-1], Mapping):
-            reward = checked[1]  # with other outcomes, and a float
+        if isinstance(reward, Mapping) or (
+            isinstance(reward, tuple) and isinstance(reward[-1], Mapping)
+        ):
+            reward = checked[1]  # in the order of campaigns, or with other outcomes, and a float
         return reward, None
 
     @locked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from math import inf, isfinite
+from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import SuccessModel, learned_success
-from skgpb.utils.validation import Real, check_reward
+from skgpb.utils.validation import Real, check_one_each, check_reward, is_missing
 
 # -- Limits on outcomes ----------------------------------------------------------------------------
 
@@ -51,14 +51,14 @@ class Measured(float):
     """A reward, what else was measured, and the block of the answer; a float otherwise.
 
     It is what ``tell(query, reward, outcomes=..., block=...)`` stands for. The pair that an
-    objective returns to ``run`` has no block.
+    objective returns to ``run`` has no block. An evaluation without a reward may have outcomes.
 
     Parameters
     ----------
-    reward : float
-        The reward.
-    outcomes : dict or None
-        Numbers by their names; None for what was not measured.
+    reward : float or None
+        The reward; None for a failed evaluation, of which the float is NaN.
+    outcomes : dict, Series or None
+        Numbers by their names; None or NaN for what was not measured.
     block : str, default=None
         Name of the block.
 
@@ -74,37 +74,61 @@ class Measured(float):
 
     def __new__(cls, reward: Any, outcomes: Any, block: Any = None) -> Self:
         """Check the outcomes and the block."""
-        if reward is None:
+        if reward is None and block is not None:
             raise ValueError(
-                "an evaluation that failed has no outcomes and no block, got reward=None, "
-                f"outcomes={outcomes!r} and block={block!r}"
+                f"an evaluation that failed has no block, got reward=None and block={block!r}"
             )
         if not (block is None or (isinstance(block, str) and block)):
             raise ValueError(f"block must be a name that is not empty, or None, got {block!r}")
-        measured = super().__new__(cls, check_reward(reward))
+        measured = super().__new__(cls, nan if reward is None else check_reward(reward))
         measured.outcomes = None if outcomes is None else checked_outcomes(outcomes)
         measured.block = block
         return measured
 
+    @property
+    def reward(self) -> float | None:
+        """The reward, None for a failed evaluation."""
+        return None if isnan(self) else float(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (float(self), self.outcomes, self.block)
+        return type(self), (self.reward, self.outcomes, self.block)
 
     def __repr__(self) -> str:
-        return f"Measured({float(self)!r}, {self.outcomes!r}, {self.block!r})"
+        return f"Measured({self.reward!r}, {self.outcomes!r}, {self.block!r})"
 
 
 def checked_outcomes(outcomes: Any) -> dict[str, Any]:
-    """Return outcomes as floats, or raise ValueError; None stands for missing."""
+    """Return outcomes as floats, None where one is missing, or raise ValueError."""
+    if hasattr(outcomes, "to_dict"):  # a row of a table
+        outcomes = outcomes.to_dict()
     if not isinstance(outcomes, Mapping):
         raise ValueError(f"outcomes must be a dict of numbers by their names, got {outcomes!r}")
     out = {}
     for name, value in outcomes.items():
+        value = None if is_missing(value) else value
         if not isinstance(name, str) or not (value is None or _is_finite(value)):
             raise ValueError(
-                f"outcomes must be finite numbers by their names, or None; got {name!r}: {value!r}"
+                "outcomes must be finite numbers by their names, None or NaN for what was not "
+                f"measured; got {name!r}: {value!r}"
             )
         out[name] = None if value is None else float(value)
     return out
+
+
+def outcomes_of_each(outcomes: Any, n: int) -> list[Any]:
+    """Return the outcomes of each of n answers, which may be given as columns by their names."""
+    if hasattr(outcomes, "to_frame") and not any(isinstance(each, Mapping) for each in outcomes):
+        outcomes = outcomes.to_frame()
+    if not (isinstance(outcomes, Mapping) or hasattr(outcomes, "columns")):
+        return check_one_each(outcomes, n, "outcomes", "rewards", kind="dict")
+    names = list(getattr(outcomes, "columns", outcomes))
+    if len(set(names)) < len(names):
+        raise ValueError(f"outcomes must have different names, got {names}")
+    owners = "rewards, because there are several"
+    columns = {
+        name: check_one_each(outcomes[name], n, f"outcomes[{name!r}]", owners) for name in names
+    }
+    return [{name: column[i] for name, column in columns.items()} for i in range(n)]
 
 
 def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None) -> None:
@@ -117,6 +141,30 @@ def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None
                 f"outcomes has {others[alike[0]]!r}, which has no limit, and not {name!r}, which "
                 f"has one: write {name!r}, or tell {name!r}: None as well if it was not measured"
             )
+
+
+def limit_in_words(found: Mapping[str, Any], n_all: int) -> str:
+    """Say whether a limit holds at the recommendation, and how many of all answers know of it.
+
+    Examples
+    --------
+    >>> limit = {"name": "heat", "low": None, "high": 80.0, "n_answers": 0}
+    >>> limit_in_words(limit | dict.fromkeys(("mean", "std", "probability")), 12)
+    'heat, at most 80: not known, none of 12 answers has it'
+    """
+    low, high = found["low"], found["high"]
+    if low is None:
+        ends = f"at most {high:g}"
+    else:
+        ends = f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+    every = f"{n_all} answer{'' if n_all == 1 else 's'}"
+    if found["probability"] is None:
+        return f"{found['name']}, {ends}: not known, none of {every} has it"
+    return (
+        f"{found['name']}, {ends}: holds with probability {found['probability']:.3g}, expected "
+        f"{found['mean']:.6g} (standard deviation {found['std']:.2g}), {found['n_answers']} of "
+        f"{every} have it"
+    )
 
 
 class OutcomeConstraints:

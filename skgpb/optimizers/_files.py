@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
+from functools import partial
 from math import isnan, nan
 from typing import Any
 
@@ -22,7 +23,7 @@ from skgpb.domains.costs import SettingCosts
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.optimizers._loop import Replay, rebuilt, take_over
+from skgpb.optimizers._loop import Replay, names_of, rebuilt, take_over
 from skgpb.optimizers._run import ANSWERED, Event
 from skgpb.optimizers.strategy import Strategy
 from skgpb.surrogate.likelihood import Prior
@@ -35,8 +36,10 @@ from skgpb.utils.persistence import (
     Writer,
     encode_parameters,
     opened,
+    shown,
     write,
 )
+from skgpb.utils.typing import File
 from skgpb.utils.warnings import warn
 
 # -- Snapshots of the fields in ``_kept_fields`` ---------------------------------------------------
@@ -142,14 +145,13 @@ def _like(now: Any, kept: Any, name: str) -> Any:
 
 def write_run(
     optimizer: Any,
-    path: str | os.PathLike[str],
+    path: File,
     omit: Collection[str],
     notes: Mapping[str, Any] | None,
 ) -> None:
     """Write a run that has begun, see ``save``."""
     writer, record = Writer(), optimizer._run
     parameters = encode_parameters(writer, record.parameters, omit)
-    names = getattr(optimizer, "feature_names_in_", None)
     events = [_encoded(writer, *event) for event in _without(omit, optimizer._events)]
     document = {
         "format": FORMAT,
@@ -159,7 +161,7 @@ def write_run(
         "parameters": parameters,
         "omitted": sorted(omit),
         "seed": optimizer._run.seed,
-        "feature_names": None if names is None else list(names),
+        "feature_names": names_of(optimizer),
         "times": [None if isnan(each) else each for each in record.times],
         "batch": [writer.query(query) for query in record.evaluations.batch],
     }
@@ -172,7 +174,7 @@ def write_run(
 def read_run(
     cls: Any,
     every: type,
-    path: str | os.PathLike[str],
+    path: File,
     given: dict[str, Any],
     lock: StateLock | None = None,
 ) -> Any:
@@ -202,25 +204,34 @@ def read_run(
         further = sorted(set(given) - set(document["omitted"]))
         if further:
             raise ValueError(f"it has {further}: change them by set_params once it is loaded")
-        again = document["skgpb"] != __version__
+        again = (document["version"], document["skgpb"]) != (VERSION, __version__)
         # Snapshots of other versions have other fields: the run is repeated.
-        snapshot = None if again or document["version"] != VERSION else arrays.snapshot()
+        snapshot = None if again else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
         events = [_decoded(reader, *event) for event in log]
-        replay = Replay(
-            events,
-            document["seed"],
+        replay = partial(
+            Replay,
+            seed=document["seed"],
             names=document["feature_names"],
             batch=[reader.query(each) for each in document["batch"]],
             times=[nan if each is None else each for each in document["times"]],
         )
-        optimizer, n_mismatches = rebuilt(cls, parameters, replay, reader.decode(snapshot), lock)
+        try:
+            optimizer, n_mismatches = rebuilt(
+                cls, parameters, replay(events), reader.decode(snapshot), lock
+            )
+        except (IndexError, ValueError):
+            if not again:
+                raise
+            # That version may have had another default kernel: learn the hyperparameters again.
+            answers = [event for event in events if event[0] != "learned"]
+            optimizer, n_mismatches = rebuilt(cls, parameters, replay(answers), None, lock)
     if n_mismatches:
         who, why = f"skgpb {document['skgpb']}", "only that version would go on as before"
         if not again:
             who, why = "the run", f"{cls.__name__} has changed, or not all it draws is from its rng"
         warn(
-            f"{n_mismatches} of {len(events)} steps of {os.fspath(path)!r} chose other queries "
+            f"{n_mismatches} of {len(events)} steps of {shown(path)} chose other queries "
             f"than {who} did; the answers stay those that were told, and the run may go on: {why}",
             ReplayWarning,
         )
@@ -237,7 +248,7 @@ def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: b
     try:
         kept = read_run(type(optimizer), every, path, {}, optimizer._lock)
     except LoadError as error:
-        raise LoadError(f"checkpoint {error}: delete it or choose another name") from error
+        raise LoadError(f"checkpoint {error}; choose another name") from error
     events, in_file = optimizer._events, kept._events
     if _begins(events, in_file):
         return
@@ -246,7 +257,7 @@ def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: b
     if not resume:
         raise ValueError(
             f"{name}, which this one would replace: resume=True continues it, budget being the "
-            "number of all answers then; otherwise delete it or choose another name"
+            "number of all answers then; otherwise choose another name"
         )
     if not _begins(in_file, events):
         raise ValueError(f"{name} that began with other data or answers: choose another name")

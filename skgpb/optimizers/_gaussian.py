@@ -44,7 +44,7 @@ from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
 from skgpb.utils.roots import joint_draws
-from skgpb.utils.typing import Bounds, Direction, Noise, Optimizer, Relearn, Seed
+from skgpb.utils.typing import Bounds, Direction, Noise, Optimizer, Queries, Relearn, Seed, Settings
 from skgpb.utils.validation import (
     MOST_RESTARTS,
     Integral,
@@ -169,21 +169,23 @@ class ModelParameters:
     Parameters
     ----------
     kernel : Kernel, default=None
-        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``, in
-        units of the reward squared. None learns a kernel with a length scale for every side:
-        Matern-5/2 if f is observed at points, RBF if answers are averages over cells of a tree, in
-        units of the standard deviation of the rewards (:mod:`skgpb.surrogate.likelihood`).
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers. It is a
+        kernel over points, in units of the reward squared. The one that is learned has a length
+        scale for every side: Matern-5/2 if f is observed at points, RBF if answers are averages
+        over cells of a tree, in units of the standard deviation of the rewards
+        (:mod:`skgpb.surrogate.likelihood`).
     bounds : array-like of shape (d, 2) or dict, default=None
-        The domain, a box. Without it, and where no other domain is given, it comes from ``fit``. A
-        dict gives the sides names: a pair (lower, upper), a distribution of ``scipy.stats`` such as
-        ``loguniform``, a range of integers, or a list of numbers or categories; queries then have
-        ``params``, see :ref:`named-sides` and :ref:`mixed-regions`.
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides. The
+        values of a dict are pairs (lower, upper), distributions of ``scipy.stats`` such as
+        ``loguniform``, ranges of integers, or lists of numbers or categories; queries then have
+        ``params``, see :ref:`named-sides` and :ref:`mixed-regions`. Without it, and where no other
+        domain is given, it comes from ``fit``.
     alpha : float, array-like or None, default=None
-        Noise variance of an answer, in units of the reward squared. None learns one variance for
-        all. For arms, and for rows or cells of several sizes as ``queries`` of a
-        :class:`~skgpb.optimizers.Search`, an array has one for each arm, row or size.
+        Noise variance of an answer, in units of the reward squared; None learns it. For arms, and
+        for rows or cells of several sizes as ``queries`` of a :class:`~skgpb.optimizers.Search`, an
+        array has one for each arm, row or size.
     direction : {"maximize", "minimize"}, default="maximize"
-        Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
+        Whether large or small rewards are sought. ``tell``, ``predict`` and ``history_`` use the
         user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
         use rewards with the opposite sign.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
@@ -530,27 +532,27 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False
+        self, X: Settings, return_std: Literal[False] = False, return_cov: Literal[False] = False
     ) -> np.ndarray: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], return_cov: Literal[False] = False
+        self, X: Settings, return_std: Literal[True], return_cov: Literal[False] = False
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, return_cov: Literal[True]
+        self, X: Settings, return_std: Literal[False] = False, *, return_cov: Literal[True]
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False
+        self, X: Settings, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False
+        self, X: Settings, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of f at points, in the user's units.
 
@@ -581,7 +583,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return self._run.sign.of_moments(moments)
 
     @locked
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_y(self, X: Settings, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points, shape (n_samples_X, n_samples).
 
         If the kernel is learned, the model of each draw is drawn as well, see :meth:`predict`.
@@ -612,27 +614,31 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[False] = False
+        self,
+        queries: Queries,
+        return_std: Literal[False] = False,
+        *,
+        interval: Literal[False] = False,
     ) -> np.ndarray: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[True], *, interval: Literal[False] = False
+        self, queries: Queries, return_std: Literal[True], *, interval: Literal[False] = False
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[True]
+        self, queries: Queries, return_std: Literal[False] = False, *, interval: Literal[True]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: bool = False, *, interval: Literal[False] = False
+        self, queries: Queries, return_std: bool = False, *, interval: Literal[False] = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict_query(
-        self, queries: Any, return_std: bool = False, *, interval: bool = False
+        self, queries: Queries, return_std: bool = False, *, interval: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of the functionals that queries observe, without the noise of an answer.
 
@@ -671,7 +677,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return self._norm.widths(self._model)
 
     @locked
-    def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, X: Settings) -> tuple[np.ndarray, np.ndarray]:
         """Return ends (lower, upper) of intervals that contain f, at all points in all rounds.
 
         They hold jointly with probability 1 - ``guarantee.failure_probability``, see

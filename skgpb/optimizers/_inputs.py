@@ -11,7 +11,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat, TypeAlias
 
@@ -22,11 +22,14 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates, named_box
 from skgpb.utils.validation import (
     check_bounds,
+    check_columns,
     check_inside,
     check_numbers,
     check_one_each,
+    column_names,
     in_row,
     is_sequence,
+    keyed,
 )
 
 # -- Names of sides, and the sign of rewards -------------------------------------------------------
@@ -232,8 +235,8 @@ class Inputs:
         Queries without an answer, which points or settings may stand for.
     validate : callable
         Checks points (n, d), or a table of them, as the estimator does.
-    names : array-like or None
-        Names of the columns that were given to ``fit``.
+    names : list of str or None
+        Names of the columns of the first table, in a box whose sides have no names.
     others : container
         What may be predicted although it cannot be asked.
     kind : type
@@ -258,15 +261,21 @@ class Inputs:
         """Names of the sides of a query."""
         return self.space
 
+    def names_in(self, X: Any) -> list[str] | None:
+        """Return the names of the features, if these are the columns of X, or None."""
+        names = None if self.space is not None else column_names(X)
+        return names if names is not None and len(names) == len(self.bounds) else None
+
     def points(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""
+        check_columns(X, self.names)
         return self.validate(points_of(X, self.space))
 
     def rows(self, X: Any) -> Any:
         """Rows of queries that settings stand for; what has no names is returned as it is."""
-        if self.space is None and hasattr(X, "columns") and self.names is not None:
-            # Columns in another order than those given to fit are refused.
-            return self.validate(X)
+        check_columns(X, self.names)
+        if self.space is None and hasattr(X, "columns"):
+            return check_numbers(X, "query")
         return points_of(X, self.space)
 
     def named(self, query: Any) -> Any:
@@ -276,6 +285,7 @@ class Inputs:
     def query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
         told = None
+        check_columns(points, self.names)
         if isinstance(points, Query):
             self.check_sides(points)
         if isinstance(points, PointsQuery):
@@ -380,6 +390,9 @@ class SetInputs(Inputs):
 class IndirectInputs(Inputs):
     """Those of a search by indirect queries, whose sides have other names than those of x."""
 
+    def names_in(self, X: Any) -> None:
+        """Return None: a table of queries has no column for x."""
+
     def rows(self, X: Any) -> Any:
         """Rows of queries that settings stand for."""
         return X if self.domain.space is None else self.domain.space.rows(X)
@@ -416,12 +429,71 @@ class IndirectInputs(Inputs):
 class AllocationInputs(Inputs):
     """Those of a search over allocations."""
 
+    @property
+    def campaigns(self) -> list[str]:
+        """Names of the campaigns; where they have none, those of the columns of the first table."""
+        n = len(self.domain.campaigns)
+        names = self.names if self.domain.names is None else self.domain.names
+        if names is None or len(names) != n:
+            return [f"campaign_{i}" for i in range(n)]
+        return list(names)
+
+    def of_campaigns(self, values: Any, what: str) -> Any:
+        """Return the entries of a dict or a table in the order of the campaigns."""
+        return in_order(values, self.campaigns, what, self.domain.names is not None)
+
+    def told(
+        self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
+    ) -> list[Any]:
+        """Check answers of campaigns, which may be given by their names."""
+        reward, alpha = self.of_campaigns(reward, "reward"), self.of_campaigns(alpha, "alpha")
+        return super().told(query, reward, alpha, n_dims, check)
+
     def query(self, points: Any) -> Any:
         """Return the allocation, or the row of arms of all campaigns."""
         query = super().query(points)
         if len(query.points) != 1:
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
+
+
+def in_order(values: Any, names: Sequence[str], what: str, strict: bool = True) -> Any:
+    """Return the values that a dict, a row or a table has for campaigns, in their order.
+
+    Parameters
+    ----------
+    values : object
+        A dict or a row of a table gives a list, a table or a dict of columns a list of lists with
+        None for what is missing. Anything else is returned unchanged.
+    names : sequence of str
+        Names of the campaigns.
+    what : str
+        Name of the parameter, for messages.
+    strict : bool, default=True
+        Whether columns with other names are refused; otherwise they are in the order of campaigns.
+    """
+    values = keyed(values, names)
+    if hasattr(values, "columns"):
+        labels = column_names(values)
+        if labels is None or (not strict and set(labels) != set(names)):
+            labels = list(values.columns)
+            names = labels if len(labels) == len(names) else names
+    elif isinstance(values, Mapping):
+        labels = list(values)
+    else:
+        return values
+    if len(labels) != len(names) or set(labels) != set(names):
+        raise ValueError(
+            f"{what} must have an entry for each of the campaigns {list(names)}, got {labels}"
+        )
+    columns = [values[name] for name in names]
+    if not any(map(is_sequence, columns)):
+        return columns
+    n = len(columns[0])
+    return [
+        list(row)
+        for row in zip(*(check_one_each(each, n, what, "rows") for each in columns), strict=True)
+    ]
 
 
 def check_sides(query: Query, space: ParameterSpace | None) -> None:

@@ -31,10 +31,12 @@ from skgpb.optimizers._stopping import Stop, check_failures, is_by_intervals, st
 from skgpb.utils.locks import StateLock
 from skgpb.utils.validation import (
     box_around,
+    check_columns,
     check_inside,
     check_resolution,
     check_rows,
     check_squares,
+    column_names,
     unchanged_by_errors,
     validate_data,
 )
@@ -127,14 +129,16 @@ class Replay:
                 times = each._run.times
                 times[:] = [nan] * len(times)
         names = self._names
-        if names is not None and self._fitted:
+        if names is not None:
             strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
             if not strings or len(names) != optimizer.n_features_in_:
                 raise ValueError(
                     f"feature_names must be a list of {optimizer.n_features_in_} names, "
                     f"got {names!r}"
                 )
-            optimizer.feature_names_in_ = np.array(names, dtype=object)
+            optimizer._run.names = names
+            if self._fitted:
+                optimizer.feature_names_in_ = np.array(names, dtype=object)
         record = optimizer._run
         record.evaluations.batch = [optimizer._inputs.named(query) for query in self._batch]
         known = list(self._times)[: len(record.times)]
@@ -243,11 +247,10 @@ def rebuilt_in_place(optimizer: Any) -> Any:
     if optimizer._dirty is None:  # another thread was faster
         return optimizer
     record = optimizer._run
-    names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
         record.events[: optimizer._dirty],
         optimizer._run.seed,
-        names=None if names is None else list(names),
+        names=names_of(optimizer),
         batch=record.evaluations.batch,
         times=record.times,
     )
@@ -265,6 +268,15 @@ def rebuilt_in_place(optimizer: Any) -> Any:
     new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
     take_over(optimizer, built)
     return optimizer
+
+
+def names_of(optimizer: Any) -> list[str] | None:
+    """Return the names of the features: those that ``fit`` had, or of the first table."""
+    run = optimizer._run
+    if not (run.events and run.events[0][0] == "fit"):
+        return run.names
+    names = getattr(optimizer, "feature_names_in_", None)
+    return None if names is None else list(names)
 
 
 def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> None:
@@ -334,9 +346,12 @@ def fit(
     with unchanged_by_errors(search):
         _prepare(search)
         check_rows(X, y)
-        data = (check or partial(_checked_data, search))(points_of(X, search._run.space), y)
+        data = (check or partial(checked_data, search))(points_of(X, search._run.space), y)
+        table = X
         X, y, *pairs = map(own_copy, data)
         _begin_on(search, X)
+        check_columns(table, search._run.names)
+        search._run.names = search._run.names or search._inputs.names_in(table)
         X = check_inside(X, search.bounds_)
         search._run.events.append(("fit", X, y, *pairs))
         if y is not None:
@@ -344,7 +359,8 @@ def fit(
     return search
 
 
-def _checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Check points and evaluations of f there, or None, as the estimator does."""
     several = search._reward_ndim > 0
     if y is None:
         return validate_data(search, X, dtype=np.float64), None
@@ -394,6 +410,11 @@ def _begin_on(search: Any, X: np.ndarray | None) -> None:
             )
         check_inside(X, bounds)
     search.bounds_, search.n_features_in_ = bounds, len(bounds)
+    run = search._run
+    for table in (getattr(run.params, name, None) for name in search._tables):
+        if run.space is None and len(column_names(table) or ()) == len(bounds):
+            check_columns(table, run.names)
+            run.names = column_names(table)
     search._begin_checks()
     search._begin()
 
@@ -516,23 +537,26 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
         return search._inputs.told(query, reward, alpha, search._reward_ndim, search._checked)
 
     observations = begin(search, checked)
+    search._run.names = search._run.names or search._inputs.names_in(query)
     commit(search, lambda: list(starmap(partial(take, search), observations)))
     return search
 
 
 def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     """Apply one validated answer, or a failure if ``value`` is None."""
-    run, outcomes = search._run, None
+    run, outcomes, block = search._run, None, None
+    if isinstance(value, Measured):
+        outcomes, block, value = value.outcomes, value.block, value.reward
     if value is None:
         run.fail(query, "told as failed")
+        if outcomes is not None:
+            run.measure(query, outcomes)
         return
+    run.block = block
     if isinstance(value, RowAverage):
         run.count(query, value.count)
         if not value.count:
             return
-        value = float(value)
-    elif isinstance(value, Measured):
-        outcomes, run.block = value.outcomes, value.block
         value = float(value)
     search._observe(query, search._run.sign.of(value), noise)
     if run.tell(query, value, noise):
@@ -546,11 +570,11 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     run.block = None
     if outcomes is not None:
         run.measure(query, outcomes)
+    search._check_measured(outcomes or {})
 
 
 def repeated(search: Any, events: Sequence[Event]) -> Any:
     """Return a search to which these events have happened; ``search`` does not change."""
-    names = getattr(search, "feature_names_in_", None)
     # The times of answers are known up to the first event that was left out.
     told, before = (
         [each for each in log if each[0] in ("tell", "fail")] for log in (events, search._events)
@@ -559,7 +583,7 @@ def repeated(search: Any, events: Sequence[Event]) -> Any:
     replay = Replay(
         list(events),
         search._run.seed,
-        names=None if names is None else list(names),
+        names=names_of(search),
         times=search._run.times[: (*alike, False).index(False)],
     )
     parameters = {name: own_copy(value) for name, value in search._run.parameters.items()}
@@ -607,7 +631,8 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         fun=nan if best is None else value_of(search, best),
         history=search.history_,
         success=best is not None,
-        model={} if model is None else model.in_words(),
+        model={} if model is None else model.in_words() | search._dissent(best),
+        limits=[] if best is None else search._limits_at(best),
     )
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
 
@@ -647,22 +672,26 @@ def check_stop(search: Any, stop: Any) -> None:
         raise TypeError(f"stop must be a Stop, a function of the optimizer or None, got {stop!r}")
 
 
-def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> bool:
-    """Return whether a run may stop now; never before the first observation.
+def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> str:
+    """Return why a run stops now; empty if it goes on, as before the first observation.
 
     The lock is not held during the computation.
     """
     if stop is None or not informed(search):
-        return False
+        return ""
     if not isinstance(stop, Stop):
-        return stop(search) is True
+        said = stop(search)
+        if isinstance(said, str):
+            return said
+        is_true = isinstance(said, bool | np.bool_) and bool(said)
+        return str(getattr(stop, "message", "stop returned True")) if is_true else ""
     with search._lock:
         model, n_known = search._model, search._run.n_known
         risks = stop.risks(n_known, model is not None and model.learns, search.n_features_in_)
         comparison = None if risks is None else search._compared(search.recommend())
         if risks is None or comparison is None:
-            return False
+            return ""
         if is_by_intervals(stop):
-            return comparison.by_intervals() <= stop.epsilon
+            return stop.message if comparison.by_intervals() <= stop.epsilon else ""
         rng = stream_of_gap(search._run.seed, search._run.n_told)
-    return comparison.is_within(stop.epsilon, risks, rng)
+    return stop.message if comparison.is_within(stop.epsilon, risks, rng) else ""

@@ -16,7 +16,7 @@ from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.domains.value_ranges import Placed
 from skgpb.kernels._boxes import representatives
-from skgpb.utils.validation import check_numbers
+from skgpb.utils.validation import check_numbers, keyed
 
 # -- Means of the nearest answers ------------------------------------------------------------------
 
@@ -91,6 +91,7 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
         )
     d, extent = len(bounds), bounds[:, 1] - bounds[:, 0]
     values = np.zeros(d, dtype=np.intp) if space is None else space.n_values
+    side = side if space is None else keyed(side, space.names)
     if isinstance(side, Mapping):
         side = _by_name(side, space, values)
     elif values.any() and np.ndim(side) == 0:

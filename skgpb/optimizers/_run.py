@@ -6,7 +6,7 @@ rebinding. History, failures and pending queries are derived from its list of ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
-from skgpb.optimizers._feasibility import Chances
+from skgpb.optimizers._feasibility import Chances, limit_in_words
 from skgpb.optimizers._inputs import Sign, checked_space, joint_space
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import validate_params
@@ -233,6 +233,8 @@ class Run:
         Numbers, from 1, of the blocks of answers by name, in order of appearance.
     block : str or None
         Block of the answer that is being applied.
+    names : list of str or None
+        Columns of the first table that the run was given, in a box whose sides have no names.
     evaluations : Evaluations
         Evaluations of calls of ``run``.
     """
@@ -265,6 +267,7 @@ class Run:
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
+        self.names: list[str] | None = None
 
     def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
         """Set the names of the sides of all boxes; the arguments are those of ``checked_space``."""
@@ -295,6 +298,22 @@ class Run:
         """Number of the block of the answer that is being applied; 0 if it has none."""
         return self.number_of(self.block)
 
+    def n_measured(self, name: str) -> int:
+        """Return how many answers came with an outcome."""
+        told = (event[2] for event in self.events if event[0] == "outcomes")
+        return sum(outcomes.get(name) is not None for outcomes in told)
+
+    def beyond(self, limits: Mapping[str, tuple[float, float]]) -> np.ndarray:
+        """Return which answers came with an outcome beyond one of some limits, shape (n_told,)."""
+        out: list[bool] = []
+        for kind, *rest in self.events:
+            if kind == "tell":
+                out.append(False)
+            elif kind == "outcomes" and out:
+                pairs = ((rest[1].get(name), *ends) for name, ends in limits.items())
+                out[-1] = any(x is not None and not low <= x <= high for x, low, high in pairs)
+        return np.array(out, dtype=bool)
+
     def number_of(self, block: str | None) -> int:
         """Return the number of a block by name, the next free one for a new block; 0 for None."""
         return 0 if block is None else self.blocks.get(block, len(self.blocks) + 1)
@@ -302,7 +321,7 @@ class Run:
     def stratum_of_last(self, n_events: int) -> int:
         """Return the number of the block of the last answer in the first ``n_events``, or 0."""
         for event in reversed(self.events[:n_events]):
-            if event[0] in ("tell", "fit"):
+            if event[0] in ("tell", "fit", "fail"):
                 return self.number_of(block_told(event))
         return 0
 
@@ -532,8 +551,13 @@ class RunResult(OptimizeResult, Generic[X]):
         Reason for the end of the run.
     model : dict of str
         Description of the model of f at the end: ``"noise"`` of the answers and, if they apply,
-        ``"outliers"``, ``"lack of fit"`` and ``"beware"``, how the answers contradicted the model
-        in the latest check. Empty for methods without a Gaussian process.
+        ``"outliers"``, ``"lack of fit"``, ``"predict"``, an answered query with a larger mean by
+        ``predict`` than ``x``, and ``"beware"``, how the answers contradicted the model in the
+        latest check. Empty for methods without a Gaussian process.
+    limits : list of dict
+        The ``limits`` at ``x``: ``name``, ``low`` and ``high``, None for an open end; ``mean`` and
+        ``std`` of the outcome and the ``probability`` that the limit holds, None if no answer came
+        with the outcome; and ``n_answers``, the number of answers that did.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
@@ -548,6 +572,7 @@ class RunResult(OptimizeResult, Generic[X]):
     success: bool
     message: str
     model: dict[str, str]
+    limits: list[dict[str, Any]]
     gap: float
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
@@ -582,6 +607,8 @@ class RunResult(OptimizeResult, Generic[X]):
         if np.isfinite(rewards).any():
             low, high = np.nanmin(rewards), np.nanmax(rewards)
             lines.append(("answers", f"{len(rewards)}, from {low:.6g} to {high:.6g}"))
+        n = len(rewards)
+        lines += [("limit", limit_in_words(each, n)) for each in self.get("limits", [])]
         lines += [("ended because", self.message), *self.model.items()]
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)

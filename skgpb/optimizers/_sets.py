@@ -36,7 +36,7 @@ from skgpb.surrogate.model import Model, ModelOptions
 from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances, pending_downdate
 from skgpb.utils.roots import PivotedRoot
 from skgpb.utils.typing import RecommendMethod
-from skgpb.utils.validation import check_callable_value, check_numbers
+from skgpb.utils.validation import check_callable_value, check_numbers, keyed
 
 # -- Costs and noise variances of queries ----------------------------------------------------------
 
@@ -151,6 +151,9 @@ class CostModel:
         n = queries.n_cost_groups
         if given is None:
             return np.full(n, default)
+        labels = queries.names or ()
+        if isinstance(by_name := keyed(given, labels), dict) and by_name.keys() == set(labels):
+            given = [by_name[label] for label in labels]
         numbers = check_numbers(given, name, ensure_2d=False)
         if numbers.shape != (n,) or not (numbers >= 0.0).all() or (default and not numbers.all()):
             least = "above 0" if default else ">= 0"
@@ -989,7 +992,7 @@ class Recommendation:
     def target(self, means: np.ndarray, variances: np.ndarray) -> Arm:
         """Return the best target by the posterior, given the moments of all."""
         feasibility, targets = self.feasibility, self.targets
-        if self.is_observable and not feasibility.is_certain:
+        if self.is_observable and targets is self.queries and not feasibility.is_certain:
             known = self.answered("posterior")
             if known is not None:
                 return known

@@ -676,7 +676,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: None = None,
         side: SideLengths | None = None,
         depth: int | None = None,
         caution: float = 0.0,
@@ -828,6 +828,16 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     pool : array-like of shape (n, d), default=None
         A finite domain instead of a box: cells are groups of rows, split at quantiles.
     n_children : int, default=2

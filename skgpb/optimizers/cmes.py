@@ -133,6 +133,24 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    targets : Cells, array-like of shape (n_targets, d) or None, default=None
+        The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
+        points. None stands for all points. Cells need ``information="joint"``, which is then the
+        meaning of "auto": an answer may well be above the average of every cell.
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a.
     information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
         "noiseless" is eq. 7, which ignores the noise of the answers; "noisy" is the corrected
         Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
@@ -145,10 +163,6 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         always uses draws.
     n_max_values : int, default=100
         Number of samples of f*.
-    targets : Cells, array-like of shape (n_targets, d) or None, default=None
-        The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
-        points. None stands for all points. Cells need ``information="joint"``, which is then the
-        meaning of "auto": an answer may well be above the average of every cell.
 
     Notes
     -----

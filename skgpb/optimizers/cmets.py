@@ -174,11 +174,20 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
     conditional : Kernel or None, default=None
         Kernel of the average that a query observes, over rows [centre] or [centre, scale]. None
         stands for ``window``, or for the one that ``fit`` learns from pairs.
     bounds : array-like of shape (d, 2), default=None
         Box in which f is maximised. None stands for ``query_bounds``, or for the box around X.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer; a callable takes the depth. None learns it, one for all
+        levels.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
     query_bounds : array-like of shape (q, 2), default=None
         The root cell. None stands for ``bounds``, or for the box around the centres of pairs.
     n_children : int, default=2
@@ -195,9 +204,6 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         The map h from queries (n, q) to points (n, d). None is the identity.
     cost : callable, default=None
         Takes a depth, returns lambda, the cost of a query. None stands for (depth + 1) / 2.
-    alpha : float, callable or None, default=None
-        Noise variance of an answer; a callable takes the depth. None learns it, one for all
-        levels.
     update : {"repaired", "literal"}, default="repaired"
         Rule by which the tree changes, see the module's notes.
     information, max_values, n_max_values
@@ -247,7 +253,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     scale: Callable[[int], float] | None = None
     location: Callable | None = None
     cost: Callable[[int], float] | None = None
-    alpha: Any = None
+    alpha: float | Callable[[Any], float] | None = None
     update: Literal["repaired", "literal"] = "repaired"
     information: Literal["auto", "noiseless", "noisy", "joint"] = "auto"
     max_values: Literal["draws", "gumbel"] = "draws"

@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import isnan
@@ -38,14 +38,14 @@ from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._feasibility import Chances, with_failures
 from skgpb.optimizers._feedback import is_free
-from skgpb.optimizers._inputs import AllocationInputs, Numbers
+from skgpb.optimizers._inputs import AllocationInputs, Numbers, in_order
 from skgpb.optimizers._sets import differs
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.ucb import BaseUCBOptimizer
 from skgpb.utils.locks import locked, reading_log
-from skgpb.utils.typing import Seed
+from skgpb.utils.typing import Points, Queries, Seed, Told, Values
 from skgpb.utils.validation import (
     Interval,
     Real,
@@ -54,7 +54,8 @@ from skgpb.utils.validation import (
     check_numbers,
     check_one_each,
     check_reward,
-    validate_data,
+    column_names,
+    keyed,
 )
 from skgpb.utils.warnings import warn
 
@@ -205,8 +206,18 @@ class CostTable:
             heapq.heappush(queue, (-total, tuple(choice.tolist()), choice, allowed, i))
 
 
-def costs_of_arms(costs: Any, arms: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+def costs_of_arms(
+    costs: Any, arms: Sequence[NDArray[np.float64]], names: Sequence[str]
+) -> list[NDArray[np.float64]]:
     """Resolve ``costs`` of a bandit: the cost of each arm, one array for each campaign."""
+    costs = keyed(costs, names)
+    if isinstance(costs, Mapping):
+        if costs.keys() != set(names):
+            raise ValueError(f"costs must be of the campaigns {list(names)}, got {list(costs)}")
+        costs = [
+            np.full(len(rows), costs[name]) if isinstance(costs[name], Real) else costs[name]
+            for name, rows in zip(names, arms, strict=True)
+        ]
     if costs is None:
         if any(each.shape[1] != 1 for each in arms):
             raise ValueError(
@@ -354,7 +365,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         campaign.
     budget : float
         Maximum cost of an allocation. ``set_params(budget=...)`` between two rounds changes it.
-    costs : float, array-like of shape (n_arms,) or list of n_campaigns of them, default=None
+    costs : float, array-like of shape (n_arms,), list or dict of n_campaigns, default=None
         Cost of every arm, for each campaign or for all alike. None where arms have one column,
         which is what they cost.
     weights : {"allocation", "campaign"}, default="allocation"
@@ -390,6 +401,10 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     Campaigns without ``arms`` share the columns that the others leave equally, and their arms are
     the different rows there.
 
+    *Names.* Where campaigns have names, the columns of every table, of allocations and of rewards,
+    are matched by these, and dicts are taken as well. A campaign whose arms have several columns
+    has ``name_0``, ``name_1`` and so on.
+
     *Recommendation.* The allocation with the largest posterior mean.
 
     *Failures.* ``tell(allocation, None)`` says that nothing came back. It counts for all its arms:
@@ -418,7 +433,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     optimizers: Sequence[Any]
     budget: float
-    costs: Any = None
+    costs: float | Values | Sequence[Values] | None = None
     _: KW_ONLY
     weights: Literal["allocation", "campaign"] = "allocation"
     random_state: Seed = None
@@ -436,9 +451,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def _members(self) -> list[tuple[str, Any]]:
         """Pairs of names and optimizers as given, unchecked."""
         return [
-            each
-            if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)
-            else (f"campaign_{i}", each)
+            each if _is_named(each) else (f"campaign_{i}", each)
             for i, each in enumerate(self.optimizers)
         ]
 
@@ -479,6 +492,39 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     # -- starting -----------------------------------------------------------------------------
 
+    @property
+    def _has_names(self) -> bool:
+        """True if the user has given every campaign of the run its name."""
+        return all(map(_is_named, self._params.optimizers))
+
+    @reading_log
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Start afresh, learning from allocations and their rewards.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or DataFrame
+            Allocations: the columns of the arms of all campaigns, in their order or by their names.
+        y : array-like of shape (n_samples, n_campaigns), or DataFrame, default=None
+            Rewards of each campaign. None for none.
+        """
+        return loop.fit(self, X, y, self._checked_data)
+
+    def _checked_data(self, X: Any, y: Any) -> tuple[Any, Any]:
+        names, columns = [name for name, _ in self._members()], column_names(X)
+        if columns is not None and self._has_names:
+            sides = {name: (i, 0) for i, name in enumerate(names)} | {
+                f"{name}_{k}": (i, k) for i, name in enumerate(names) for k in range(len(columns))
+            }
+            if len(set(columns)) < len(columns) or not set(columns) <= set(sides):
+                raise ValueError(
+                    f"X must have columns with the names of the campaigns {names}, got {columns}"
+                )
+            X = X[sorted(columns, key=sides.__getitem__)].to_numpy()
+        elif columns is not None and len(columns) == len(names):
+            names = columns
+        return loop.checked_data(self, X, in_order(y, names, "y", self._has_names))
+
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
         """Make the campaigns, which may take their arms from X, and return the box of all."""
         named = self._checked_optimizers()
@@ -486,6 +532,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         rng = check_random_state(self.random_state) if self.random_state is not None else None
         for i, optimizer in enumerate(optimizers):
             self._share_lock(optimizer)
+            optimizer._campaign = named[i][0]
             if rng is not None:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
             if self._replay is not None:
@@ -499,8 +546,12 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
         run = self._run
-        costs = costs_of_arms(run.params.costs, [each.rows for each in arms])
-        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=run.params.costs is None)
+        priced, names = run.params.costs is None, [*self.named_optimizers_]
+        costs = costs_of_arms(run.params.costs, [each.rows for each in arms], names)
+        self.domain_: AllocationSet = AllocationSet(
+            arms, costs, priced, names if self._has_names else None
+        )
+        run.space = self.domain_.space
         self._table()
         # Size of the largest first design that is known to be filled.
         self._filled = 0
@@ -553,7 +604,13 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
                     f"the optimizer of {name!r} must be one over finite arms, such as "
                     f"DAGPUCBOptimizer, got {optimizer!r}"
                 )
-            if optimizer.bounds is not None or optimizer.context_bounds is not None:
+            if optimizer.context_bounds is not None:
+                raise ValueError(
+                    f"campaigns have no contexts, got context_bounds={optimizer.context_bounds!r} "
+                    f"of {name!r}: use a CombinatorialBandit of its own for each of them, such as "
+                    "each day of the week"
+                )
+            if optimizer.bounds is not None:
                 raise ValueError(f"the optimizer of {name!r} must have arms and no bounds")
             if optimizer.direction != "maximize":
                 raise ValueError(
@@ -764,7 +821,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     @locked
     def tell(
         self,
-        query: Any,
+        query: Told,
         reward: Numbers | Iterable[Reported | Iterable[Reported]],
         alpha: Numbers = None,
     ) -> Self:
@@ -775,14 +832,14 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
         Parameters
         ----------
-        query : Allocation, array-like of shape (n_features,), or list of allocations
+        query : Allocation, array-like of shape (n_features,), dict, list of them, or DataFrame
             The evaluated allocation: from :meth:`ask`, in any order, or any other within
             the bounds of the arms, whatever it cost.
-        reward : array-like of shape (n_campaigns,), or (n, n_campaigns) for a list
+        reward : array-like of shape (n_campaigns,) or dict; for several array-like or DataFrame
             The noisy answer of each campaign; None for a campaign that gave none. A text such as
             ``"12 of 300"`` is 12 successes, such as orders, of 300 trials, such as clicks. Its
             noise follows: n q (1 - q) with q = (k + 1) / (n + 2) for k of n.
-        alpha : float or array-like of shape (n_campaigns,), default=None
+        alpha : float, array-like of shape (n_campaigns,) or dict, default=None
             Noise variances of these answers; None for those of the optimizers. For a list, a
             number or one such entry for each allocation.
 
@@ -798,7 +855,9 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return loop.tell(self, query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        inputs: Any = self._inputs
         n, rewards = len(self.optimizers_), list[Any]()
+        reward, alpha = inputs.of_campaigns(reward, "reward"), inputs.of_campaigns(alpha, "alpha")
         if reward is not None:
             rewards = check_one_each(reward, n, "reward", "campaigns")
             if all(each is None for each in rewards):
@@ -817,8 +876,8 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             else:
                 alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
-            query = self._inputs.query(query)
-        return self._inputs.resolved(query), None if reward is None else rewards, alphas
+            query = inputs.query(query)
+        return inputs.resolved(query), None if reward is None else rewards, alphas
 
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         """Tell every campaign its reward, and note which of them failed to learn."""
@@ -868,20 +927,27 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     # -- a regressor for the campaigns ----------------------------------------------------------
 
-    @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    @locked
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of the predictions, as every regressor, see :meth:`fit` for X and y."""
+        check_is_fitted(self, "bounds_")
+        inputs: Any = self._inputs
+        return super().score(X, inputs.of_campaigns(y, "y"), sample_weight)
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(self, X: Points, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Points, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: bool = False
+        self, X: Points, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict(
-        self, X: Any, return_std: bool = False
+        self, X: Points, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of the value of each campaign; campaigns are independent.
 
@@ -899,29 +965,28 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         std : ndarray of the same shape, only if ``return_std``
         """
         check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        columns = self.domain_.columns(X)
+        columns = self.domain_.columns(self._inputs.points(X))
         return self._side_by_side(
             [o.predict(x, return_std=True) for o, x in zip(self.optimizers_, columns, strict=True)],
             return_std,
         )
 
     @overload
-    def predict_query(self, queries: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict_query(self, queries: Queries, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: Literal[True]
+        self, queries: Queries, return_std: Literal[True]
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict_query(
-        self, queries: Any, return_std: bool = False
+        self, queries: Queries, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict_query(
-        self, queries: Any, return_std: bool = False
+        self, queries: Queries, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of what each campaign observes in allocations, without noise.
 
@@ -951,6 +1016,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         if len(self.optimizers_) == 1:
             mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
+
+
+def _is_named(member: Any) -> bool:
+    """Return whether a campaign is given as a pair of its name and its optimizer."""
+    return isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], str)
 
 
 def over_arms(name: str, optimizer: Any) -> Any:

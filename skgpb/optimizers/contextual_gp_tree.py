@@ -56,6 +56,7 @@ from skgpb.utils.typing import (
     FeedbackOfRegion,
     RecommendMethod,
     Representatives,
+    Setting,
     Variation,
 )
 from skgpb.utils.validation import MOST_CHILDREN, Integral, Interval, StrOptions, check_bounds
@@ -87,13 +88,23 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     >>> round(opt.recommend(context={"heat": 0.3}).params["dose"], 1)
     0.3
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`: ``bounds`` is the
+    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. ``bounds`` is the
     box of the actions, and ``kernel`` is over rows [context, action]. Sums and products of a
     context and an action kernel are written with :class:`~skgpb.kernels.Columns`, see Examples.
     Without both kinds of bounds they come from ``fit``.
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     context_bounds : array-like of shape (d_c, 2) or dict, default=None
         Box of the contexts. A dict gives the sides names, and ``bounds`` is then a dict as well.
     n_context : int, default=1
@@ -207,12 +218,20 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: None = None,
     ) -> ContextCell: ...
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: SideLengths,
     ) -> Region: ...
 
     @locked
@@ -220,7 +239,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: Setting | None = None,
         side: SideLengths | None = None,
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best cell of a size.

@@ -66,12 +66,16 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     Parameters
     ----------
-    horizon : int, default=100
-        n, the number of evaluations that beta_n, V_h and h_max are meant for. Going on after
-        them warns.
-    anytime : bool, default=False
-        Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5). The tree and
-        what was observed are kept.
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         Answer of the oracle to a cell: f at its centre (the paper's case), the average
         over its representatives, or the mean over the whole cell. A kernel over box
@@ -81,15 +85,21 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         V_h, the variation of f within cells of depth h: computed from the kernel (see
         :class:`GPOOOptimizer`), that of Claim 2 ("theory"),
         ``c * rho**h``, or any function of h in units of the reward.
-    max_active : int, default=1000
-        Guard against refining breadth first. Once the tree has as many leaves at most one cell
-        is refined before each evaluation, with a
-        :class:`~skgpb.exceptions.RefinementWarning`; 1 makes it so from the start.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows Claim 1 and
         Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)). "rkhs" is valid for all cells
         at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable takes
         the round t, counted from 1.
+    horizon : int, default=100
+        n, the number of evaluations that beta_n, V_h and h_max are meant for. Going on after
+        them warns.
+    anytime : bool, default=False
+        Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5). The tree and
+        what was observed are kept.
+    max_active : int, default=1000
+        Guard against refining breadth first. Once the tree has as many leaves at most one cell
+        is refined before each evaluation, with a
+        :class:`~skgpb.exceptions.RefinementWarning`; 1 makes it so from the start.
 
     Attributes
     ----------

@@ -41,15 +41,33 @@ class GPTSOptimizer(GainUCBOptimizer):
 
     Parameters
     ----------
-    information_gain : {"greedy", "order"}, float or callable, default="greedy"
-        gamma_t: a bound computed from the kernel and the arms, the order formula of the
-        kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
-        function of t. See :mod:`skgpb.surrogate.information_gain`.
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        A finite list of points to choose from, instead of a box.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        What can be measured, if it is not what is searched for.
+    cost : array-like or callable, default=None
+        Cost of an answer, above 0; None means 1 for all.
+    limits : dict, default=None
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
         [Chowdhury2017]_, with which it explores far more; a callable takes the round t, counted
         from 1.
+    information_gain : {"greedy", "order"}, float or callable, default="greedy"
+        gamma_t: a bound computed from the kernel and the arms, the order formula of the
+        kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
+        function of t. See :mod:`skgpb.surrogate.information_gain`.
 
     Notes
     -----

@@ -88,6 +88,16 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     horizon : int, default=100
         n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
         them warns.

@@ -32,6 +32,7 @@ from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._trees import PartitionSearch
 from skgpb.utils.locks import locked
+from skgpb.utils.typing import Told
 from skgpb.utils.validation import StrOptions, check_one_each, is_sequence
 from skgpb.utils.warnings import warn
 
@@ -57,6 +58,16 @@ class GPOOOptimizer(PartitionSearch):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     expansion : {"posterior", "before", "after"}, default="posterior"
         Rule for which cells are split. Line 6 of the paper tests the cell that was asked; its
         deviation may be read as that before the reward of the round or after it. "posterior" takes
@@ -88,7 +99,12 @@ class GPOOOptimizer(PartitionSearch):
 
     @locked
     def tell(
-        self, query: Any, reward: Numbers, alpha: Numbers = None, *, count: Any = None
+        self,
+        query: Told,
+        reward: Numbers,
+        alpha: Numbers = None,
+        *,
+        count: Any = None,
     ) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
@@ -101,8 +117,8 @@ class GPOOOptimizer(PartitionSearch):
             is empty. An objective of :meth:`run` returns a :class:`~skgpb.feedback.RowAverage`.
         """
         if count is not None:
-            if isinstance(query, list) and is_sequence(count):
-                n = len(query)
+            if is_sequence(count):
+                n = len(count)
                 rewards = check_one_each(reward, n, "reward", "queries")
                 counts = check_one_each(count, n, "count", "queries")
                 reward = [RowAverage(*each) for each in zip(rewards, counts, strict=True)]

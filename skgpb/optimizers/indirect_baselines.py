@@ -243,6 +243,20 @@ class IndirectEIOptimizer(IndirectBaseline):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
         ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
@@ -287,6 +301,20 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a.
     answer_kernel : Kernel, default=None
         As for :class:`~skgpb.IndirectEIOptimizer`.
 
@@ -327,6 +355,20 @@ class IndirectUCBOptimizer(IndirectBaseline):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a.
     answer_kernel : Kernel, default=None
         As for :class:`~skgpb.IndirectEIOptimizer`.
     beta : "rkhs", float or callable, default=4.0
@@ -375,6 +417,20 @@ class IndirectMESOptimizer(IndirectBaseline):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a.
     answer_kernel : Kernel, default=None
         As for :class:`~skgpb.IndirectEIOptimizer`.
     n_max_values : int, default=100

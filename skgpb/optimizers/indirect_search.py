@@ -33,6 +33,7 @@ from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
 from skgpb.domains.query import Query, Region
 from skgpb.domains.space import ParameterSpace
+from skgpb.exceptions import ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.optimizers import _loop as loop
@@ -52,7 +53,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
 from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
 from skgpb.utils.locks import locked, reading_log
-from skgpb.utils.typing import Bounds, Costs, Optimizer, Points, Relearn, Seed
+from skgpb.utils.typing import Bounds, Costs, Optimizer, Points, Relearn, Seed, Settings, Values
 from skgpb.utils.validation import (
     MOST_POINTS,
     Integral,
@@ -68,6 +69,7 @@ from skgpb.utils.validation import (
     check_unmasked,
     validate_data,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["IndirectParameters", "IndirectSearch"]
 
@@ -91,7 +93,7 @@ class IndirectParameters(ModelParameters):
     Parameters
     ----------
     kernel : Kernel, default=None
-        Prior covariance of f over x. None takes the base of ``conditional``. If that has no base, a
+        Prior covariance of f over x; None takes the base of ``conditional``. If that has no base, a
         kernel is learned from standardised answers with a weak prior, starting from
         ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
     query_kernel : Kernel, default=None
@@ -100,31 +102,16 @@ class IndirectParameters(ModelParameters):
     conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
         The distribution p(x | a) over which a query averages, if it is known. With None it is
         learned from the ``queries`` given to ``fit``; without these a query is a point, and its
-        answer is the value of f there.
-    operator : {"auto", "embedding", "window"}, default="auto"
-        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
-        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
-        the lower leave-one-out loss on the pairs.
+        answer is the value of f there, of which a warning says that it is an assumption.
     bounds : array-like of shape (d, 2) or dict, default=None
         Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
         dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
         the recommendation then has ``params``.
-    query_bounds : array-like of shape (q, 2) or dict, default=None
-        Box of queries, if they are not a finite set. None stands for the box around the queries
-        given to ``fit``, the agents of a PolicyMean, or ``bounds`` for windows. A dict gives its
-        sides names, as in ``bounds``; functions of a query take its coordinates.
-    n_points : int, default=2500
-        Points of the domain on which draws of f are maximised.
-    n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
-        blur on the line, and 0 if the kernel of f is given or queries differ in cost.
     alpha : float, callable or None, default=None
-        Noise variance of an answer, in units of the answer squared; a callable takes a. None
-        learns it.
-    model_noise : "auto" or float, default="auto"
-        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
-        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
+        Noise variance of an answer, in units of the answer squared; None learns it. A callable
+        takes a.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How the hyperparameters of a given ``kernel`` are learned from the answers, by
         marginal likelihood. None keeps them. The default kernel is always learned.
@@ -138,6 +125,23 @@ class IndirectParameters(ModelParameters):
         Whether to centre and scale the answers for a ``kernel`` that is given.
     random_state : int, RandomState instance or None, default=None
         Seed of the samples of the maximum and of restarts.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
+        the lower leave-one-out loss on the pairs.
+    query_bounds : array-like of shape (q, 2) or dict, default=None
+        Box of queries, if they are not a finite set. None stands for the box around the queries
+        given to ``fit``, the agents of a PolicyMean, or ``bounds`` for windows. A dict gives its
+        sides names, as in ``bounds``; functions of a query take its coordinates.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Size of the initial design: distinct queries, spread evenly, that are asked before the
+        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        blur on the line, and 0 if the kernel of f is given or queries differ in cost.
+    model_noise : "auto" or float, default="auto"
+        Variance of the error of the learned p(x | a), which is added to the noise of every answer.
+        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
 
     Attributes
     ----------
@@ -164,7 +168,7 @@ class IndirectParameters(ModelParameters):
     query_bounds: Bounds | None = None
     n_points: int = 2500
     n_initial: int | None = None
-    alpha: Any = None
+    alpha: float | Callable[[Any], float] | None = None  # type: ignore[assignment]
     model_noise: Literal["auto"] | float = "auto"
     optimizer: Optimizer = None
     relearn: Relearn = "growing"
@@ -230,8 +234,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     # -- fitting ----------------------------------------------------------------------------
 
+    _tables = ("targets",)
+
     @reading_log
-    def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
+    def fit(self, X: Settings, y: Values | None = None, *, queries: Settings | None = None) -> Self:
         """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
 
         Parameters
@@ -309,6 +315,13 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
         run = self._run
+        if run.params.conditional is None and A is None:
+            warn(
+                "nothing is known of the distribution p(x | a) over which a query averages: every "
+                "query is taken for the point itself. Pass conditional=, or fit(X, queries=A) with "
+                "pairs; conditional=WindowMean(scale=0.0) says that queries are points",
+                ModelWarning,
+            )
         return conditional_of(
             run.params.conditional,
             X,
@@ -476,6 +489,16 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
     queries : array-like of shape (n_queries, q), default=None
         A finite set of queries.
     targets : array-like of shape (n_targets, d), default=None
@@ -508,7 +531,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
     _: KW_ONLY
     queries: Points | None = None
-    targets: Any = None
+    targets: Points | None = None
     n_candidates: int = 2500
     continuous: bool = True
     cost: float | Costs | Callable[[np.ndarray], float] | None = None

@@ -48,6 +48,24 @@ class MESOptimizer(Search):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        A finite list of points to choose from, instead of a box.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        What can be measured, if it is not what is searched for.
+    cost : array-like or callable, default=None
+        Cost of an answer, above 0; None means 1 for all.
+    limits : dict, default=None
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     optimum : float, default=None
         f*, the largest value of f, where it is known, in units of the reward; None to draw it. Not
         with ``queries`` or ``targets``.

@@ -79,6 +79,24 @@ class TargetsOptimizer(Search, RuleFirst):
         rules of :class:`~skgpb.KGOptimizer` and :class:`~skgpb.IDSOptimizer`, "mes" for what an
         answer tells of the largest value of a target, from joint draws of the targets: max-value
         entropy search as CMES's ``information="joint"`` has it.
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        A finite list of points to choose from, instead of a box.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        What can be measured, if it is not what is searched for.
+    cost : array-like or callable, default=None
+        Cost of an answer, above 0; None means 1 for all.
+    limits : dict, default=None
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
 
     See Also
     --------
@@ -147,12 +165,26 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
         Says the logarithm of what each query is worth: the knowledge gradient,
         information-directed sampling, the information about the largest value, or a function as
         :class:`~skgpb.TargetsOptimizer` takes it. ``IDSOptimizer(beta=9).acquisition`` is one.
+    kernel : Kernel, default=None
+        Prior covariance of f over x; None takes the base of ``conditional``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of the maximum and of restarts.
     n_points : int, default=500
         About how many points of a grid stand for the domain of x.
+    queries : array-like of shape (n_queries, q), default=None
+        A finite set of queries.
     n_candidates : int, default=500
         About how many rows of a box stand for all that can be asked.
     continuous : bool, default=False
         Whether to improve the best candidates of a box by local searches.
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a.
 
     See Also
     --------

@@ -38,12 +38,12 @@ from scipy.special import log_ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
-from skgpb._core._ties import argmax_first
+from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.exceptions import AllPendingError
+from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
@@ -53,6 +53,8 @@ from skgpb.optimizers._feasibility import (
     Measured,
     check_spelling,
     checked_limits,
+    outcomes_of_each,
+    probability_between,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
@@ -73,7 +75,18 @@ from skgpb.optimizers._sets import (
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.utils.locks import locked, reading_log
-from skgpb.utils.typing import Bounds, Costs, Limits, Points, RecommendMethod
+from skgpb.utils.typing import (
+    Bounds,
+    Costs,
+    Limits,
+    Outcomes,
+    Points,
+    RecommendMethod,
+    Setting,
+    Settings,
+    SupportsArray,
+    Told,
+)
 from skgpb.utils.validation import (
     MOST_POINTS,
     Integral,
@@ -83,9 +96,12 @@ from skgpb.utils.validation import (
     check_one_each,
     is_sequence,
 )
+from skgpb.utils.warnings import warn
 
 __all__ = ["Search"]
 
+# Speed: answered queries, the best by one model, of which the average over models is computed.
+N_COMPARED = 100
 # Rounding: above the best that is known by less than this, in units of the prior, a score is worth
 # nothing.
 MIN_ACQUISITION = 1e-300
@@ -128,6 +144,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
+
+    #: Name of the campaign that this search is for in a CombinatorialBandit; None elsewhere.
+    _campaign: str | None = None
 
     # Queries and targets, as the posterior tracks them.
     _cache: PosteriorCache
@@ -180,7 +199,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self._asks_once:
             return None
         again = super()._to_repeat()
-        unclear = again is None and self._is_observable and self._model.diagnosis.repeats_best
+        unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
             return None if best in self._run.pending else best
@@ -472,12 +491,17 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _recommendation(self) -> Recommendation:
         """Return what is recommended as things are."""
         queries, targets, model = self.domain_, self.targets_, self._model
-        return Recommendation(queries, targets, model, self._feasibility(), self._is_observable)
+        return Recommendation(queries, targets, model, self._feasibility(), self._can_ask_targets)
 
     @property
     def _is_observable(self) -> bool:
-        """Whether the query of the best answer may be what is to be found."""
+        """Whether queries are what is to be found, and asked for its sake."""
         return self._targets_are_queries and not self._n_context
+
+    @property
+    def _can_ask_targets(self) -> bool:
+        """Whether the query of the best answer may be what is to be found."""
+        return self._is_observable
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""
@@ -489,12 +513,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: None = None
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: None = None,
     ) -> Best: ...
 
     @overload
     def recommend(
-        self, method: RecommendMethod | None = None, *, context: Any = None, side: SideLengths
+        self,
+        method: RecommendMethod | None = None,
+        *,
+        context: Setting | None = None,
+        side: SideLengths,
     ) -> Region: ...
 
     @locked
@@ -502,7 +534,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: Setting | None = None,
         side: SideLengths | None = None,
     ) -> Any:
         """Return the best target, or the best cell of a size.
@@ -530,8 +562,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         loop.check_informed(self)
         there = self._contexts.checked(context)
         if method in ANSWERED:
-            possible = self._targets_are_queries and there is None and side is None
-            if not possible:
+            if not self._can_ask_targets or side is not None:
                 raise ValueError(
                     f"method={method!r} is for queries that are what is to be found, without side "
                     "or contexts"
@@ -624,6 +655,34 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # -- how far it is from the best ----------------------------------------------------------
 
+    def _dissent(self, best: Any) -> dict[str, str]:
+        found = None if best is None else self._preferred(best, self._run.told_queries())
+        if found is None:
+            return {}
+        query, (there, here) = found
+        said = f"expects {there:.6g} of {query!r}, which was asked, and {here:.6g} of what is"
+        return {"predict": f"{said} recommended: it averages over models"}
+
+    @locked
+    def _preferred(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
+        """Return which of some answered queries ``predict`` expects most of, if more than of best.
+
+        With it come the two means (2,), that of the query first; of queries that may be beyond a
+        limit there is none. None also where answered queries cannot be recommended.
+        """
+        if not (self._can_ask_targets and told):
+            return None
+        if len(told) > N_COMPARED:
+            means = self._gp.moments(self._blocks_of(told))
+            told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
+        blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
+        means = (self._model.averaged or self._gp).moments(blocks)
+        values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
+        top = argmax_first(values)
+        if not exceeds(values[top], means[-1], self._gp.scale):
+            return None
+        return told[top], self._run.sign.of(means[[top, -1]])
+
     def _compared(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
@@ -677,10 +736,21 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     arms : array-like of shape (n_arms, n_columns), default=None
-        The arms, instead of a box. Rows are points, or descriptors that ``kernel`` accepts.
+        A finite list of points to choose from, instead of a box. Rows are points, or descriptors
+        that ``kernel`` accepts.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        Queries, if they differ from the targets: rows of points (d columns), of
+        What can be measured, if it is not what is searched for. Rows of points (d columns), of
         boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
         given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
         sets of points (:class:`~skgpb.domains.Districts`), or several fidelities
@@ -693,10 +763,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict if
         ``bounds`` is a dict.
     cost : array-like or callable, default=None
-        Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
-        of its cells; for points of ``bounds`` a function of a setting, a dict if ``bounds`` is one
-        and otherwise a row. None means 1. What an answer is worth is divided by its cost; in the
-        UCB family that is its index less the largest posterior mean of a target.
+        Cost of an answer, above 0; None means 1 for all. One number for each arm or row of
+        ``queries``, or for each size of its cells; for points of ``bounds`` a function of a
+        setting, a dict if ``bounds`` is one and otherwise a row. What an answer is worth is divided
+        by its cost; in the UCB family that is its index less the largest posterior mean of a
+        target.
     n_candidates : int, default=500
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
@@ -708,8 +779,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         with a kernel. Without one it is 10, or as many as the longest list without an order has
         values, up to 25, where only the recommendation counts (EI, ``regret="simple"``).
     limits : dict, default=None
-        Limits on other outcomes than the reward, a pair (low, high) for each name, None for an end
-        that is open: ``{"temperature": (None, 80), "pH": (6, 8)}``. :meth:`tell` takes the outcomes
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
+        high) for each name, None for an end that is open. :meth:`tell` takes the outcomes
         that were measured. Each has a model of its own, see Notes.
 
     Attributes
@@ -824,6 +895,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             and run.params.targets is None
         )
 
+    @property
+    def _can_ask_targets(self) -> bool:
+        if self._is_observable:
+            return True
+        # Between numbers the largest posterior mean is better than the best answer of rules that
+        # ask for what they learn from it.
+        own, space = self._run.params, self._run.space
+        whole = own.queries is None and own.targets is None and not self._n_context
+        return whole and space is not None and bool(np.isfinite(space.n_settings))
+
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         run = self._run
         own = run.params
@@ -906,12 +987,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @locked
     def tell(
         self,
-        query: Any,
+        query: Told,
         reward: Numbers,
         alpha: Numbers = None,
         *,
-        outcomes: Any = None,
-        block: Any = None,
+        outcomes: Outcomes | Sequence[Outcomes | None] | None = None,
+        block: str | Sequence[str | None] | SupportsArray | None = None,
     ) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
@@ -922,19 +1003,20 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None says that the evaluation failed: the query is left out for a
-            while.
+            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
+            the query is left out for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
-        outcomes : dict, or list of n dicts, default=None
-            What else was measured, for ``limits``, by its name; None for what was not. What has no
-            limit is kept for limits that are set later. An objective of :meth:`run` returns a pair,
-            the reward and this dict.
-        block : str, or list of n str, default=None
+        outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
+            What else was measured, for ``limits``, by its name; None or NaN for what was not. What
+            has no limit is kept for limits that are set later. A failed evaluation may have
+            outcomes. An objective of :meth:`run` returns a pair, the reward and this dict.
+        block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, whose variance is
             learned, and so it is no noise. There may be a new block at any time. Predictions and
-            recommendations are for an average block. Only if ``kernel`` is None.
+            recommendations are for an average block. Only if ``kernel`` is None. Failed evaluations
+            have none.
 
         Warns
         -----
@@ -944,15 +1026,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if outcomes is None and block is None:
             return loop.tell(self, query, reward, alpha)
         if is_sequence(reward):
-            rewards: Any = reward
-            n = len(rewards)
-            every = (
-                [None] * n if each is None else check_one_each(each, n, name, "rewards")
-                for each, name in ((outcomes, "outcomes"), (block, "block"))
+            n = len(reward)  # type: ignore[arg-type]
+            each = (
+                check_one_each(reward, n, "reward", "queries"),
+                [None] * n if outcomes is None else outcomes_of_each(outcomes, n),
+                [None] * n if block is None else check_one_each(block, n, "block", "rewards"),
             )
             reward = [
-                one if (what, where) == (None, None) else Measured(one, what, where)
-                for one, what, where in zip(rewards, *every, strict=True)
+                one
+                if (what, where) == (None, None)
+                else Measured(one, what, None if one is None else where)
+                for one, what, where in zip(*each, strict=True)
             ]
         else:
             reward = Measured(reward, outcomes, block)
@@ -961,7 +1045,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
             reward = Measured(*reward)
-        query, value, noise = super()._checked(query, reward, alpha)
+        number = reward.reward if isinstance(reward, Measured) else reward
+        query, value, noise = super()._checked(query, number, alpha)
         run = self._run
         if isinstance(reward, Measured):
             check_spelling(reward.outcomes or {}, run.params.limits)
@@ -993,15 +1078,54 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
         return Feasibility(taught, limits, self._gp)
 
-    @locked
-    def _predict_outcome(self, name: str, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean and deviation of an outcome at points, in its unit; None if not measured."""
-        rows = self._rows_of(self._inputs.points(X))
-        model = self._outcomes.model_of(name, self._run, self._model.options)
-        return model.process.moments(rows, std=True) if model.n_answers else None
+    def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
+        super()._observe_initial(X, y)
+        self._check_measured({}, len(X))
+
+    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
+        run = self._run
+        for name in checked_limits(run.params.limits):
+            # None says that it was not measured.
+            if name in outcomes or run.n_known - run.n_measured(name) > n_answers:
+                continue
+            plural = "" if n_answers == 1 else "s"
+            others = f" ({', '.join(map(repr, outcomes))} did)" if outcomes else ""
+            warn(
+                f"{name!r} has a limit and did not come with the answer{plural}{others}, so that "
+                f"nothing is known of the limit there: tell outcomes={{{name!r}: ...}}, None if it "
+                "was not measured",
+                LimitWarning,
+            )
 
     @locked
-    def predict_within_limits(self, X: Any) -> np.ndarray:
+    def _beyond_limits(self) -> np.ndarray:
+        run = self._run
+        limits = checked_limits(run.params.limits)
+        return run.beyond(limits) if limits else super()._beyond_limits()
+
+    @locked
+    def _limits_at(self, best: Any) -> list[dict[str, Any]]:
+        run, found = self._run, []
+        limits = checked_limits(run.params.limits)
+        blocks = self._blocks_of([best]) if limits else []
+        for name, (low, high) in limits.items():
+            model = self._outcomes.model_of(name, run, self._model.options)
+            each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
+            each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
+            each |= dict.fromkeys(("mean", "std", "probability"))
+            if model.n_answers:
+                mean, std = model.process.moments(blocks, std=True)
+                hold = probability_between(low, high, mean, std)
+                each |= {
+                    "mean": float(mean[0]),
+                    "std": float(std[0]),
+                    "probability": float(hold[0]),
+                }
+            found.append(each)
+        return found
+
+    @locked
+    def predict_within_limits(self, X: Settings) -> np.ndarray:
         """Probability, shape (n_samples,), that all ``limits`` hold at points; 1 without any.
 
         The outcomes are without the noise of a measurement, and independent of each other.

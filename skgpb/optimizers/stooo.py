@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -43,9 +43,11 @@ from skgpb.utils.typing import (
     Direction,
     FeedbackOfRegion,
     Points,
+    Queries,
     RecommendMethod,
     Representatives,
     Seed,
+    Settings,
 )
 from skgpb.utils.validation import Integral, Interval, Real, StrOptions
 
@@ -203,7 +205,7 @@ class StoOOOptimizer(CellSearch):
         self,
         method: RecommendMethod | None = None,
         *,
-        context: Any = None,
+        context: None = None,
         side: SideLengths | None = None,
     ) -> Cell | Region:
         """Return the best cell found so far, or the best cell of a size.
@@ -283,7 +285,7 @@ class StoOOOptimizer(CellSearch):
     # -- a regressor for f ------------------------------------------------------------------
 
     @locked
-    def predict_query(self, queries: Any) -> np.ndarray:
+    def predict_query(self, queries: Queries) -> np.ndarray:
         """Empirical mean of the rewards of cells, NaN where there are none.
 
         Parameters
@@ -301,7 +303,7 @@ class StoOOOptimizer(CellSearch):
         return self._run.sign.of(np.array(means))
 
     @locked
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Settings) -> np.ndarray:
         """Empirical mean of the smallest observed cell or point nearest to each x.
 
         Distance zero means that x is inside; without observations the middle of

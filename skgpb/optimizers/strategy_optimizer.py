@@ -21,7 +21,7 @@ from skgpb.optimizers._places import nearest_means
 from skgpb.optimizers._run import AT_START
 from skgpb.optimizers.strategy import Strategy
 from skgpb.utils.locks import locked
-from skgpb.utils.typing import Bounds, Direction, Seed
+from skgpb.utils.typing import Bounds, Direction, Queries, Seed, Settings
 from skgpb.utils.validation import check_inside, check_numbers
 
 __all__ = ["StrategyOptimizer"]
@@ -161,7 +161,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     # -- a regressor --------------------------------------------------------------------------
 
     @locked
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Settings) -> np.ndarray:
         """Mean of the answers to the query nearest to each x, NaN without any answer.
 
         Parameters
@@ -185,7 +185,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         return run.sign.of(nearest_means(X, boxes, values, self.bounds_, run.space))
 
     @locked
-    def predict_query(self, queries: Any) -> np.ndarray:
+    def predict_query(self, queries: Queries) -> np.ndarray:
         """Mean of :meth:`predict` over the points of queries.
 
         Parameters

@@ -61,6 +61,24 @@ class BaseUCBOptimizer(Search):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        A finite list of points to choose from, instead of a box.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        What can be measured, if it is not what is searched for.
+    cost : array-like or callable, default=None
+        Cost of an answer, above 0; None means 1 for all.
+    limits : dict, default=None
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
         "theory" is the algorithm's own; a callable takes the round t, counted from 1.
@@ -252,6 +270,24 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        A finite list of points to choose from, instead of a box.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        What can be measured, if it is not what is searched for.
+    cost : array-like or callable, default=None
+        Cost of an answer, above 0; None means 1 for all.
+    limits : dict, default=None
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     beta : {"theory", "rkhs"}, float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), and in a box delta / 2 takes the place of delta. "rkhs"
@@ -355,14 +391,32 @@ class IGPUCBOptimizer(GainUCBOptimizer):
 
     Parameters
     ----------
-    information_gain : {"greedy", "order"}, float or callable, default="greedy"
-        gamma_t: a bound computed from the kernel and the arms, the order formula of the
-        kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
-        function of t. See :mod:`skgpb.surrogate.information_gain`.
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        A finite list of points to choose from, instead of a box.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        What can be measured, if it is not what is searched for.
+    cost : array-like or callable, default=None
+        Cost of an answer, above 0; None means 1 for all.
+    limits : dict, default=None
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; "rkhs" is tighter, with the information gain of what was told in the place of the
         largest (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
+    information_gain : {"greedy", "order"}, float or callable, default="greedy"
+        gamma_t: a bound computed from the kernel and the arms, the order formula of the
+        kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
+        function of t. See :mod:`skgpb.surrogate.information_gain`.
 
     Notes
     -----
@@ -407,6 +461,24 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
+    kernel : Kernel, default=None
+        Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The box that is searched: a pair (lower, upper) for each side, or a dict of named sides.
+    alpha : float, array-like or None, default=None
+        Noise variance of an answer, in units of the reward squared; None learns it.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        A finite list of points to choose from, instead of a box.
+    queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
+        What can be measured, if it is not what is searched for.
+    cost : array-like or callable, default=None
+        Cost of an answer, above 0; None means 1 for all.
+    limits : dict, default=None
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     weights : {"own", "mean", "sum"}, default="own"
         Standard deviation that counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
         with a smaller bonus, which performs well), the mean over all arms, or the sum, which

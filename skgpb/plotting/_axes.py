@@ -29,6 +29,8 @@ RECOMMENDED = "#d55e00"
 BEYOND = "#777777"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
+# Range of rewards that may have any value.
+EVERYTHING = (-np.inf, np.inf)
 # A side of more values than this has ticks at some of them.
 MOST_TICKS = 12
 # Letters of the name of a value, and the width of one in font sizes; where all names side by side
@@ -57,13 +59,33 @@ def check_has_posterior(optimizer: Any) -> None:
 
 
 def recommendation_of(optimizer: Any) -> Any:
-    """Return the recommendation, or None if it needs a context or an answer."""
-    if in_contexts(optimizer):
+    """Return the recommendation, or None if it needs a context or an answer.
+
+    A campaign has none of its own: what is best for it depends on the budget of all.
+    """
+    if in_contexts(optimizer) or getattr(optimizer, "_campaign", None) is not None:
         return None
     try:
         return optimizer.recommend()
     except NotFittedError:
         return None
+
+
+def campaign_of(bandit: Any, features: Any) -> tuple[Any, list[int], Any]:
+    """Return a campaign's optimizer, its features that are drawn, and its part of the best split.
+
+    The part is None if nothing is known.
+    """
+    names, widths = feature_names_of(bandit), [each.n_features_in_ for each in bandit.optimizers_]
+    owners = np.repeat(np.arange(len(widths)), widths)
+    drawn = [] if features is None else numbers_of(features, names, most=2)
+    if len(set(owners[drawn])) != 1:
+        raise ValueError(f"features must be of one campaign, from {names}; got {features!r}")
+    which = int(owners[drawn[0]])
+    best = recommendation_of(bandit)
+    first = int(np.flatnonzero(owners == which)[0])
+    part = None if best is None else best.arms[which]
+    return bandit.optimizers_[which], [i - first for i in drawn], part
 
 
 def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
@@ -102,10 +124,13 @@ def check_resolution(grid_resolution: Any) -> None:
         raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
 
 
-def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the fixed values of undrawn features, and the corners of the recommendation."""
+def place_of(optimizer: Any, fixed: Any, part: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the fixed values of undrawn features, and the corners of the recommendation.
+
+    ``part`` is the recommendation for a campaign.
+    """
     d, corners = optimizer.n_features_in_, None
-    best = recommendation_of(optimizer)
+    best = recommendation_of(optimizer) if part is None else part
     if best is not None:
         point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
@@ -275,11 +300,20 @@ def predicted_at(
     return mean, std, within_limits(optimizer, X)
 
 
-def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, half: np.ndarray) -> None:
+def interval_within(
+    mean: np.ndarray, std: np.ndarray, ends: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the means and the ends of the intervals of 95 %, all within a range."""
+    half = QUANTILE_95 * std
+    mean, low, high = (np.clip(each, *ends) for each in (mean, mean - half, mean + half))
+    return mean, low, high
+
+
+def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     """Draw a posterior along an axis with a band around it."""
     (line,) = ax.plot(x, mean, label="posterior mean")
     band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-    ax.fill_between(x, mean - half, mean + half, label="95 % interval", **band)
+    ax.fill_between(x, low, high, label="95 % interval", **band)
 
 
 def numbered(names: Sequence[str] | None, n: int) -> Sequence[str]:

@@ -24,9 +24,13 @@ def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
     pairs = zip(found["queries"], found["values"], strict=True)
     points = [(query in best, row[0], row[1], query) for query, row in pairs]
     front = sorted(point[1:] for point in points if point[0])
-    others = [point[1:] for point in points if not point[0]]
+    others = [point[1:] for point in points if not point[0] and point[3] not in found["beyond"]]
+    beyond = [point[1:] for point in points if point[3] in found["beyond"]]
     style = {"ms": 4, "mew": 0, "color": ink_of(ax), "alpha": 0.55, "label": "results"}
     ax.plot([x for x, *_ in others], [y for _, y, _ in others], "o", **style)
+    if beyond:
+        style = {"color": ink_of(ax), "mew": 1.0, "label": "beyond a limit"}
+        ax.plot([x for x, *_ in beyond], [y for _, y, _ in beyond], "x", ms=4, **style)
     ax.plot([x for x, *_ in front], [y for _, y, _ in front], "o--", ms=6, label="best compromises")
     width, height = [
         max(side) - min(side) or 1.0 for side in list(zip(*found["values"], strict=True))[:2]

@@ -13,10 +13,14 @@ from skgpb.domains import Cell
 from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.utils.typing import Points
 from skgpb.utils.validation import in_contexts
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.collections import Collection
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 __all__ = ["CellMapDisplay"]
 
@@ -91,11 +95,11 @@ class CellMapDisplay(_axes.Display):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         recommended: Cell | None = None,
-        pool: Any = None,
+        pool: Points | None = None,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
     ) -> Self:
@@ -130,14 +134,15 @@ class CellMapDisplay(_axes.Display):
                     "recommended must be given, because the best cell depends on the context"
                 )
             recommended = _axes.recommendation_of(optimizer)
-        tree, cell_of = optimizer.tree_, optimizer.domain_.cell
+        searched: Any = optimizer
+        tree, cell_of = searched.tree_, searched.domain_.cell
         cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
-        mean, std = optimizer.predict_query(cells, return_std=True)
+        mean, std = searched.predict_query(cells, return_std=True)
         asked = [cell_of(node) for node in np.flatnonzero(tree.n_evaluations).tolist()]
         points: Any = None
         leaf_of = None
         if cells[0].members is not None:
-            points = check_array(optimizer.pool if pool is None else pool, dtype=np.float64)
+            points = check_array(searched.pool if pool is None else pool, dtype=np.float64)
             leaf_of = np.empty(len(points), dtype=np.intp)
             for i, cell in enumerate(cells):
                 leaf_of[cell.members] = i
@@ -172,7 +177,7 @@ class CellMapDisplay(_axes.Display):
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None, *, cmap: str = "viridis", colorbar: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, cmap: str = "viridis", colorbar: bool = True) -> Self:
         """Draw the map.
 
         Parameters

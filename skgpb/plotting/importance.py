@@ -14,7 +14,10 @@ from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.plotting.inspection import feature_effects
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 __all__ = ["ImportanceDisplay"]
 
@@ -68,8 +71,8 @@ class ImportanceDisplay(Display):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         n_samples: int = 200,
         feature_names: Sequence[str] | None = None,
@@ -108,7 +111,7 @@ class ImportanceDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, n_features: int = 20) -> Self:
+    def plot(self, ax: Axes | None = None, *, n_features: int = 20) -> Self:
         """Draw the bars.
 
         Parameters
@@ -132,7 +135,11 @@ class ImportanceDisplay(Display):
         color = self.bars_.patches[0].get_facecolor()
         unsure = (self.possible - self.known)[drawn]
         if unsure.any():
-            pale = {"color": color, "alpha": 0.3, "label": "with what is not known yet"}
+            pale: dict[str, Any] = {
+                "color": color,
+                "alpha": 0.3,
+                "label": "with what is not known yet",
+            }
             ax.barh(places, unsure, height=0.6, left=self.known[drawn], **pale)
         ax.set_yticks(places, [fill(names[i], NAME_WIDTH) for i in drawn])
         what = self.value_name or "f"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -13,13 +13,16 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import in_coordinates
 from skgpb.utils.validation import check_size
 
+if TYPE_CHECKING:
+    from skgpb.optimizers._base import BaseBanditOptimizer
+
 __all__ = ["feature_effects"]
 
 # Memory: pairs of points are compared; more would fill the memory with their covariances.
 MOST_PAIRS = 2_000
 
 
-def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
+def feature_effects(optimizer: BaseBanditOptimizer[Any], n_samples: int = 200) -> Bunch:
     r"""Return the standard deviation of f with each feature alone, in units of the reward.
 
     A feature is changed at random, the others stay: the effect is the root of
@@ -67,7 +70,8 @@ def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
     check_is_fitted(optimizer, "bounds_")
     check_is_single(optimizer)
     check_size(n_samples, "n_samples", most=MOST_PAIRS)
-    sure = "return_cov" not in inspect.signature(optimizer.predict).parameters
+    predict = cast(Any, optimizer).predict
+    sure = "return_cov" not in inspect.signature(predict).parameters
     points, others = _pairs(optimizer, int(n_samples))
     n, d = points.shape
     squares = np.empty((2, d))
@@ -77,9 +81,9 @@ def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
         changed[:, i] = others[:, i]
         both = np.vstack([points, changed])
         if sure:
-            mean = optimizer.predict(in_coordinates(both))
+            mean = predict(in_coordinates(both))
         else:
-            mean, cov = optimizer.predict(in_coordinates(both), return_cov=True)
+            mean, cov = predict(in_coordinates(both), return_cov=True)
             diagonal = np.diag(cov)
             between = diagonal[:n] + diagonal[n:] - 2.0 * np.diag(cov[:n, n:])
             variance = np.maximum(between, 0.0)
@@ -100,12 +104,15 @@ def feature_names_of(optimizer: Any) -> list[str]:
     Returns
     -------
     names : list of d str
-        Names of the sides of its box, or of the columns of a table given to ``fit`` as ``pool`` or
-        as ``arms``; otherwise numbers.
+        Names of the sides of its box, that of the campaign, or of the columns of a table given to
+        ``fit`` as ``pool`` or as ``arms``; otherwise numbers.
     """
     check_is_fitted(optimizer, "bounds_")
     if optimizer._run.space is not None:
         return optimizer._run.space.names
+    campaign = getattr(optimizer, "_campaign", None)
+    if campaign is not None and optimizer.n_features_in_ == 1:
+        return [campaign]
     if hasattr(optimizer, "feature_names_in_"):
         return list(optimizer.feature_names_in_)
     for table in ("pool", "arms"):

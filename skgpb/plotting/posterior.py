@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.utils.typing import Setting
 
 __all__ = ["PosteriorDisplay"]
 
@@ -20,7 +21,10 @@ __all__ = ["PosteriorDisplay"]
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,6 +59,8 @@ class PosteriorDisplay(_axes.Display):
     within : ndarray of shape (n,) or (n, m), default=None
         Probability on the grid that all limits on other outcomes hold. Where it is below one half
         the drawing is shaded, up to a dotted line. None for no limits.
+    value_range : (low, high), default=(-inf, inf)
+        Range in which averages of rewards are; nothing is drawn beyond.
 
     Attributes
     ----------
@@ -88,18 +94,20 @@ class PosteriorDisplay(_axes.Display):
     title: str | None = None
     sides: Sequence[Axis] | None = None
     within: np.ndarray | None = None
+    value_range: tuple[float, float] = _axes.EVERYTHING
 
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         features: Sequence[int | str] | int | str | None = None,
-        fixed: Any = None,
+        fixed: Setting | None = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
+        value_range: tuple[float, float] = _axes.EVERYTHING,
         **kwargs: Any,
     ) -> Self:
         """Draw the posterior of an optimizer.
@@ -107,7 +115,9 @@ class PosteriorDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            With a Gaussian process, after at least one ``ask`` or ``fit``.
+            With a Gaussian process, after at least one ``ask`` or ``fit``. Of a
+            :class:`~skgpb.CombinatorialBandit` the campaign of ``features``, with its part of the
+            recommended allocation.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         features : int, str or sequence of one or two of them, default=None
@@ -121,6 +131,9 @@ class PosteriorDisplay(_axes.Display):
             Names of all features; None for those of the sides, or those seen by ``fit``.
         value_name : str, default=None
             Name of the rewards, for labels.
+        value_range : (low, high), default=(-inf, inf)
+            Range in which averages of rewards are, such as (0, 100) for percents; nothing is drawn
+            beyond.
         **kwargs : dict
             For :meth:`plot`.
 
@@ -129,13 +142,19 @@ class PosteriorDisplay(_axes.Display):
         display : PosteriorDisplay
         """
         check_is_fitted(optimizer, "bounds_")
+        part = None
+        if hasattr(optimizer, "optimizers_"):
+            optimizer, features, part = _axes.campaign_of(optimizer, features)
+        campaign = getattr(optimizer, "_campaign", None)
+        if value_name is None and campaign is not None:
+            value_name = f"reward of {campaign}"
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
         names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
         drawn = _axes.numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
         _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.place_of(optimizer, fixed)
+        point, corners = _axes.place_of(optimizer, fixed, part)
         grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
@@ -157,12 +176,13 @@ class PosteriorDisplay(_axes.Display):
             value_name=value_name,
             title=", ".join(rest) or None,
             within=None if within is None else within.reshape(shape),
+            value_range=value_range,
         )
         return display.plot(ax, **kwargs)
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         kind: str = "mean",
         cmap: str = "viridis",
@@ -207,8 +227,8 @@ class PosteriorDisplay(_axes.Display):
         return self
 
     def _draw_curve(self, ax: Any) -> None:
-        (x,), half = self.grid, _axes.QUANTILE_95 * self.std
-        _axes.draw_band(ax, x, self.mean, half)
+        (x,) = self.grid
+        _axes.draw_band(ax, x, *_axes.interval_within(self.mean, self.std, self.value_range))
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
             ink = _axes.ink_of(ax)
@@ -226,7 +246,7 @@ class PosteriorDisplay(_axes.Display):
         """Draw a map; what its legend names."""
         from matplotlib.patches import Patch, Rectangle
 
-        values = self.mean if kind == "mean" else self.std
+        values = self.mean.clip(*self.value_range) if kind == "mean" else self.std
         whole = bool(np.isfinite(values).all())
         shading = "gouraud" if whole else "nearest"
         self.mappable_ = ax.pcolormesh(

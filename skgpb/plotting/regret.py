@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,10 +15,14 @@ from skgpb.plotting._axes import Display, ink_of, of_truth
 from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.plotting.inspection import check_is_single
 from skgpb.problems.metrics import cumulative_regret, instant_regret
+from skgpb.utils.typing import Values
 from skgpb.utils.validation import check_numbers, check_real, in_contexts
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 __all__ = ["RegretDisplay"]
 
@@ -92,11 +96,11 @@ class RegretDisplay(Display):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
         optimum: float | None = None,
-        values: Any = None,
+        values: Values | None = None,
         kind: str = "cumulative",
         name: str | None = None,
         value_name: str | None = None,
@@ -149,7 +153,7 @@ class RegretDisplay(Display):
     def from_optimizers(
         cls,
         optimizers: Sequence[Any],
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         optimum: float | None = None,
         values: Sequence[Any] | None = None,
@@ -206,7 +210,7 @@ class RegretDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve.
 
         Parameters
@@ -231,14 +235,18 @@ class RegretDisplay(Display):
             style = {"drawstyle": "steps-post"} | style
         self.line_: Line2D = ax.plot(rounds, self.regret, **style)[0]
         if self.error is not None:
-            step = "post" if self.kind == "best" else None
-            band = {"color": self.line_.get_color(), "alpha": 0.25, "linewidth": 0.0}
+            step: Literal["post"] | None = "post" if self.kind == "best" else None
+            band: dict[str, Any] = {
+                "color": self.line_.get_color(),
+                "alpha": 0.25,
+                "linewidth": 0.0,
+            }
             low, high = self.regret - self.error, self.regret + self.error
             ax.fill_between(rounds, low, high, step=step, **band)
         if self.answers is not None:
             ax.scatter(rounds, self.answers, s=10, color=self.line_.get_color(), alpha=0.5)
         if self.kind == "best" and self.optimum is not None and "optimum" not in others:
-            thin = {"linewidth": 1.0, "linestyle": (0, (1, 3)), "label": "optimum"}
+            thin: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (1, 3)), "label": "optimum"}
             ax.axhline(self.optimum, color=ink_of(ax), **thin)
         what = KINDS[self.kind]
         if self.value_name and self.kind == "best":
@@ -247,7 +255,7 @@ class RegretDisplay(Display):
             what = f"{what} of {self.value_name}"
         against = " (against the estimated optimum)" if self.estimated else ""
         ax.set(xlabel="round", ylabel=what + against)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
         fit_labels(ax)
         if style["label"] is not None:
             _draw_legend(ax)
@@ -269,7 +277,8 @@ def _curve(optimizer: Any, optimum: float | None, values: Any, kind: str) -> Cur
     check_is_single(optimizer)
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
-    rewards = of_truth(optimizer.history_)["reward"]
+    history = of_truth(optimizer.history_)
+    rewards = history["reward"]
     if not len(rewards):
         raise ValueError("the optimizer has no answers yet, so there is no regret to draw")
     if values is not None:
@@ -286,7 +295,8 @@ def _curve(optimizer: Any, optimum: float | None, values: Any, kind: str) -> Cur
     goal: Any = None if optimum is None else check_real(optimum, "optimum")
     sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
     if kind == "best":
-        regret = sign * np.maximum.accumulate(sign * rewards)
+        beyond = optimizer._beyond_limits()[history["round"] - 1]
+        regret = sign * np.fmax.accumulate(np.where(beyond, np.nan, sign * rewards))
     else:
         function = instant_regret if kind == "instant" else cumulative_regret
         regret = function(sign * goal, sign * rewards)

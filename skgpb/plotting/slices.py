@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,12 @@ from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
 from skgpb.plotting.inspection import feature_effects
+from skgpb.utils.typing import Setting
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 __all__ = ["SliceDisplay"]
 
@@ -61,6 +67,8 @@ class SliceDisplay(_axes.Display):
     within : list of ndarrays, default=None
         Probability along each side that all limits on other outcomes hold. Where it is below one
         half the panel is shaded, up to a dotted line. None for no limits.
+    value_range : (low, high), default=(-inf, inf)
+        Range in which averages of rewards are; nothing is drawn beyond.
 
     Attributes
     ----------
@@ -95,18 +103,20 @@ class SliceDisplay(_axes.Display):
     title: str | None = None
     sides: Sequence[Axis] | None = None
     within: list[np.ndarray] | None = None
+    value_range: tuple[float, float] = _axes.EVERYTHING
 
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | Sequence[Axes] | None = None,
         *,
         features: Sequence[int | str] | int | str | None = None,
-        fixed: Any = None,
+        fixed: Setting | None = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
+        value_range: tuple[float, float] = _axes.EVERYTHING,
     ) -> Self:
         """Draw slices of the posterior of an optimizer.
 
@@ -131,6 +141,9 @@ class SliceDisplay(_axes.Display):
             given as ``pool``, ``arms`` or to ``fit``.
         value_name : str, default=None
             Name of the rewards, for labels.
+        value_range : (low, high), default=(-inf, inf)
+            Range in which averages of rewards are, such as (0, 100) for percents; nothing is drawn
+            beyond.
 
         Returns
         -------
@@ -183,10 +196,11 @@ class SliceDisplay(_axes.Display):
             title=f"slices through {through}" if d > 1 else None,
             sides=None if sides is None else [sides[i] for i in drawn],
             within=within or None,
+            value_range=value_range,
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
         """Draw the slices.
 
         Parameters
@@ -233,20 +247,22 @@ class SliceDisplay(_axes.Display):
 
     def _draw_side(self, ax: Any, i: int) -> None:
         """Draw one panel: the posterior along a side, the queries, and the recommendation."""
-        x, mean, half = self.grids[i], self.means[i], _axes.QUANTILE_95 * self.stds[i]
+        x = self.grids[i]
+        mean, low, high = _axes.interval_within(self.means[i], self.stds[i], self.value_range)
         side = None if self.sides is None else self.sides[i]
         if self.recommended is not None:
-            low, high = self.recommended[i]
+            first, last = self.recommended[i]
             if _axes.is_short(side):
-                low = high = 0.5 * (low + high)
-            _axes.mark_recommended(ax, low, high)
+                first = last = 0.5 * (first + last)
+            _axes.mark_recommended(ax, first, last)
         if self.within is not None:
             _axes.shade_beyond(ax, x, self.within[i], _axes.is_short(side))
         if side is not None and _axes.is_short(side):
-            ax.errorbar(x, mean, half, fmt="o", capsize=4, label="posterior mean, 95 % interval")
+            style = {"fmt": "o", "capsize": 4, "label": "posterior mean, 95 % interval"}
+            ax.errorbar(x, mean, [mean - low, high - mean], **style)
             ax.set_xlim(*side.ends)
         else:
-            _axes.draw_band(ax, x, mean, half)
+            _axes.draw_band(ax, x, mean, low, high)
             ax.set_xlim(x[0], x[-1])
         if self.asked is not None and len(self.asked[i]):
             middles = self.asked[i].mean(axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +13,10 @@ from skgpb.plotting._axes import RECOMMENDED, Display, check_has_cells, ink_of, 
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
+
+    from skgpb.optimizers._base import BaseBanditOptimizer
 
 __all__ = ["TreeDisplay"]
 
@@ -80,10 +83,10 @@ class TreeDisplay(Display):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer: Any,
-        ax: Any = None,
+        optimizer: BaseBanditOptimizer[Any],
+        ax: Axes | None = None,
         *,
-        recommended: Any = None,
+        recommended: Cell | None = None,
         value_name: str | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -108,7 +111,7 @@ class TreeDisplay(Display):
         """
         check_is_fitted(optimizer, "bounds_")
         check_has_cells(optimizer, "tree of cells")
-        tree = optimizer.tree_
+        tree = cast(Any, optimizer).tree_
         if recommended is None:
             recommended = recommendation_of(optimizer)
         display = cls(
@@ -122,7 +125,7 @@ class TreeDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, cmap: str = "viridis", colorbar: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, cmap: str = "viridis", colorbar: bool = True) -> Self:
         """Draw the tree.
 
         Parameters
@@ -156,7 +159,7 @@ class TreeDisplay(Display):
         smallest = SMALLEST * min(1.0, MANY / len(x))
         size = smallest + LARGEST * self.n_evaluations / max(1, self.n_evaluations.max())
         unknown = np.isnan(self.mean)
-        faint = {"color": ink, "alpha": 0.3, "linewidths": 0, "zorder": 3}
+        faint: dict[str, Any] = {"color": ink, "alpha": 0.3, "linewidths": 0, "zorder": 3}
         ax.scatter(x[unknown], y[unknown], s=smallest, **faint)
         # Asked nodes are drawn on top.
         known = np.flatnonzero(~unknown)
@@ -168,16 +171,20 @@ class TreeDisplay(Display):
             c=self.mean[known],
             cmap=cmap,
             edgecolors=ink,
-            linewidths=np.where(self.n_evaluations[known] > 0, 0.5, 0.0),
+            linewidths=np.where(self.n_evaluations[known] > 0, 0.5, 0.0).tolist(),
             zorder=3,
         )
         if self.recommended >= 0:
-            ring = {"facecolors": "none", "edgecolors": RECOMMENDED, "linewidths": 2.0}
+            ring: dict[str, Any] = {
+                "facecolors": "none",
+                "edgecolors": RECOMMENDED,
+                "linewidths": 2.0,
+            }
             where = x[self.recommended], y[self.recommended]
             area = size[self.recommended] + 60
             ax.scatter(*where, s=area, label="recommended", zorder=4, **ring)
         ax.invert_yaxis()
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="y", integer=True)
         ax.set(xticks=[], xlabel="cells, in the order of the partition", ylabel="depth")
         fit_labels(ax)
         if self.recommended >= 0:

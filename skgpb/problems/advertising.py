@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
 from skgpb.optimizers.combinatorial import knapsack
+from skgpb.utils.typing import Values
 from skgpb.utils.validation import MOST_QUERIES, check_size
 
 __all__ = ["AdvertisingBudget"]
@@ -145,7 +146,7 @@ class AdvertisingBudget:
         length_scale = self.budget / 5.0 if length_scale is None else length_scale
         return ConstantKernel(float(scale) ** 2) * Matern(float(length_scale), nu=1.5)
 
-    def clicks(self, allocation: Any) -> NDArray[np.float64]:
+    def clicks(self, allocation: Values) -> NDArray[np.float64]:
         """Return the expected clicks of each campaign.
 
         Parameters
@@ -167,7 +168,7 @@ class AdvertisingBudget:
             raise ValueError(f"budgets must be finite and not negative; got {budgets}.")
         return self._clicks(budgets)
 
-    def value(self, allocation: Any) -> float:
+    def value(self, allocation: Values) -> float:
         """Return the expected clicks of all campaigns together.
 
         Parameters
@@ -180,7 +181,7 @@ class AdvertisingBudget:
         """
         return float(self.clicks(allocation).sum())
 
-    def observe(self, allocation: Any, rng: np.random.Generator) -> NDArray[np.float64]:
+    def observe(self, allocation: Values, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the clicks of each campaign on one day, with noise.
 
         Parameters

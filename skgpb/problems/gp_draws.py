@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern
 from sklearn.utils import check_random_state
 
 from skgpb.utils.roots import symmetric_root
+from skgpb.utils.typing import Seed
 
 __all__ = ["gp_draw"]
 
@@ -57,7 +58,7 @@ def gp_draw(
     arms: ArrayLike | None = None,
     *,
     noise_variance: float = _NOISE_VARIANCE,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> ArmsProblem:
     """Draw a function from a Gaussian process with mean zero, known on finitely many arms.
 

@@ -12,6 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb.problems.metrics import cumulative_regret
+from skgpb.utils.typing import Seed
 from skgpb.utils.validation import MOST_ROUNDS, check_size
 
 __all__ = ["simulate"]
@@ -23,7 +24,7 @@ def simulate(
     n_rounds: int,
     *,
     n_runs: int = 1,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> Bunch:
     """Run every policy on every problem several times, and sum the regrets.

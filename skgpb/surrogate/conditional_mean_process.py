@@ -33,6 +33,7 @@ from skgpb.surrogate.model import Model, ModelOptions
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked
 from skgpb.utils.roots import joint_draws
+from skgpb.utils.typing import Seed
 from skgpb.utils.validation import (
     LARGEST_REWARD,
     MOST_RESTARTS,
@@ -40,10 +41,12 @@ from skgpb.utils.validation import (
     Interval,
     Real,
     StrOptions,
+    check_columns,
     check_noise_variances,
     check_numbers,
     check_reached,
     check_squares,
+    column_names,
     validate_params,
 )
 
@@ -130,7 +133,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     optimizer: str | Callable | None = None
     n_restarts_optimizer: int = 0
     normalize_y: bool = False
-    random_state: Any = None
+    random_state: Seed = None
 
     _parameter_constraints = {
         "kernel": [None, Kernel],
@@ -164,12 +167,14 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         -------
         self : ConditionalMeanProcess
         """
-        return self.observe(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
+        self.observe(self._rows("queries", A, one_or_more(A, "A")), z, alpha, True)
+        return self._name_columns("queries", A)
 
     @locked
     def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
-        return self.observe(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
+        self.observe(self._rows("points", X, one_or_more(X, "X")), y, alpha, False)
+        return self._name_columns("points", X)
 
     @locked
     def learn(self, units: tuple[float, float] | None = None, prior: Prior | None = None) -> Self:
@@ -240,7 +245,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         std : ndarray of shape (n,), only if ``return_std``
         cov : ndarray of shape (n, n), only if ``return_cov``
         """
-        points = self._prepared().points(X)
+        points = self._rows("points", X)
         with np.errstate(over="ignore", invalid="ignore"):
             moments = self.moments(points, return_std, return_cov)
         check_reached(moments, X)
@@ -271,29 +276,29 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
-        return self.moments(self._prepared().queries(A), return_std, return_cov)
+        return self.moments(self._rows("queries", A), return_std, return_cov)
 
     @locked
     def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Joint posterior mean (n + m,) and covariance (n + m, n + m) of f(X), then g(A)."""
-        kernel = self._prepared()
-        return self.moments(np.vstack((kernel.points(X), kernel.queries(A))), False, True)
+        rows = self._rows("points", X), self._rows("queries", A)
+        return self.moments(np.vstack(rows), False, True)
 
     @locked
     def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
         """Posterior covariance (n, m) between f at points X (n, d) and g at queries A (m, q)."""
-        kernel = self._prepared()
-        left, right = (Functionals.of_rows(rows) for rows in (kernel.points(X), kernel.queries(A)))
+        both = self._rows("points", X), self._rows("queries", A)
+        left, right = map(Functionals.of_rows, both)
         return self._ready(left.rows).posterior_covariance(left, right) * self.scale_**2
 
     @locked
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
         mean, cov = self.predict(X, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
 
     @locked
-    def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
         mean, cov = self.predict_query(A, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
@@ -355,6 +360,20 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
                 kernel.base = ConstantKernel(1.0) * RBF(1.0)
             self.kernel_: Kernel = kernel
         return self.kernel_
+
+    def _rows(self, kind: str, table: Any, values: Any = None) -> np.ndarray:
+        """Return rows of ``kernel_`` for "points" or "queries", given as a table or as values.
+
+        The columns of a table must be those of the first one that was observed.
+        """
+        check_columns(table, vars(self).get("_columns", {}).get(kind))
+        return getattr(self._prepared(), kind)(table if values is None else values)
+
+    def _name_columns(self, kind: str, table: Any) -> Self:
+        """Keep the names of the columns of the first table of points or of queries."""
+        known = vars(self).get("_columns", {})
+        self._columns = known | {kind: known.get(kind) or column_names(table)}
+        return self
 
     @property
     @locked
@@ -447,7 +466,9 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return z, np.where(unknown, np.nan, noises)
 
     @locked
-    def observe(self, rows: np.ndarray, z: Any, alpha: Any = None, asked: bool = True) -> Self:
+    def observe(
+        self, rows: np.ndarray, z: ArrayLike, alpha: ArrayLike | None = None, asked: bool = True
+    ) -> Self:
         """Observe what rows of ``kernel_`` describe, answers or values of f. Rows are trusted."""
         model, gp = self._observing(rows), self.process_
         values, noises = self._checked(rows, z, alpha)

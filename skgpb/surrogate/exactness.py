@@ -1,8 +1,8 @@
 r"""Exact answers, which are known by asking a query again.
 
 Variation over short distances may be f or noise, and answers to different queries seldom tell.
-Answers to one query do: if they are equal, and those to different queries are not, there is no
-noise. The most probable model without noise is then used, with the smoothness that suits it best.
+Answers to one query do: if they are equal, and more often than by chance, there is no noise. The
+most probable model without noise is then used, with the smoothness that suits it best.
 """
 
 from __future__ import annotations
@@ -107,8 +107,10 @@ def exact_model(
 def repeats_agree(samples: ScaledSamples) -> bool:
     """Return whether repeated queries say that answers have no noise.
 
-    That is so if answers to one query are equal, and answers to different queries are not. Counts
-    and grades may agree by chance.
+    That is so if all answers to each repeated query are equal, and more often than by chance. How
+    often counts and grades agree by chance is the share of pairs of different queries whose answers
+    are equal, or for one answer the share of other queries that have it too. The worst answer, if
+    several queries have it, may be a floor, such as a yield of 0: it says nothing.
 
     Examples
     --------
@@ -126,5 +128,14 @@ def repeats_agree(samples: ScaledSamples) -> bool:
     again, equal = number[1:] == number[:-1], AGREE * float(np.ptp(y))
     if not again.any() or (np.abs(np.diff(y))[again] > equal).any():
         return False
-    distinct = np.sort(y[np.append(True, ~again)])
-    return bool((np.diff(distinct) > equal).all())
+    first = np.flatnonzero(np.append(True, ~again))
+    n_repeats = np.diff(np.append(first, len(y))) - 1
+    order = np.argsort(y[first])
+    level = np.append(0, np.cumsum(np.diff(y[first][order]) > equal))
+    n_alike = np.bincount(level)
+    some = (level > 0) | (n_alike[0] == 1)
+    alike = n_alike[level[some]] - 1
+    if len(alike) < 2:
+        return False
+    chances = np.maximum(alike, alike.mean()) / (len(alike) - 1)
+    return bool(np.prod(chances ** n_repeats[order][some]) < defaults.CHANCE_OF_AGREEMENT)

@@ -16,7 +16,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log, pi
@@ -122,7 +122,7 @@ class GaussianProcess:
         self.observed: Functionals = Functionals(self.n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(self.n_columns)
         self.posterior: Posterior = Posterior()
-        self._position: dict[bytes, int] = {}
+        self._position: dict[str, int] = {}
         # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
         self.white: bool = contains_white_noise(self.kernel)
@@ -324,7 +324,7 @@ class GaussianProcess:
     def track(
         self,
         blocks: np.ndarray | list[np.ndarray],
-        slots: Any = None,
+        slots: Sequence[int] | np.ndarray | None = None,
         moments: Moments | None = None,
     ) -> None:
         """Follow functionals from now on, O(t^2) each, then O(t) for every observation.

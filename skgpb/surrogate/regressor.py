@@ -20,7 +20,7 @@ from skgpb.surrogate.samples import ScaledSamples
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked
 from skgpb.utils.roots import joint_draws
-from skgpb.utils.typing import Noise, Seed
+from skgpb.utils.typing import Noise, Points, Seed, Values
 from skgpb.utils.validation import (
     MOST_QUERIES,
     MOST_RESTARTS,
@@ -65,6 +65,9 @@ class OnlineGaussianProcessRegressor(
     observation may have a noise variance of its own, and the posterior mean and standard deviation
     of *tracked* candidates are updated after every observation in O(t) each. Repeated inputs are
     merged exactly, so time and memory depend on the number of distinct inputs.
+
+    There is no ``sample_weight``: the noise variance takes its place. A sample of weight w is one
+    with the noise variance ``alpha / w``, as if it were the mean of w samples.
 
     With a kernel from :mod:`skgpb.kernels` the inputs are descriptors of averages, integrals
     and so on; the regression is then on aggregated data.
@@ -161,7 +164,7 @@ class OnlineGaussianProcessRegressor(
 
     @locked
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Values | Points) -> Self:
         """Forget everything, learn the hyperparameters and condition on (X, y).
 
         Parameters
@@ -186,20 +189,22 @@ class OnlineGaussianProcessRegressor(
             For hyperparameters that learning left at a bound, or where it stopped early.
         """
         with unchanged_by_errors(self):
-            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-            y = single_or_many(y)
-            n_targets = y.shape[1] if y.ndim == 2 else 1
+            rows, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            values = single_or_many(y)
+            n_targets = values.shape[1] if values.ndim == 2 else 1
             if self.n_targets is not None and n_targets != self.n_targets:
                 raise ValueError(f"y has {n_targets} targets, but n_targets={self.n_targets}")
-            noise = check_noise_variances(self.alpha, len(X))
+            noise = check_noise_variances(self.alpha, len(rows))
             kernel = clone(self.kernel) if self.kernel is not None else default_kernel()
-            self.start(kernel, X.shape[1], origin_of(kernel, box_around(X)))
-            self._add(X, y, noise, learn=True)
+            self.start(kernel, rows.shape[1], origin_of(kernel, box_around(rows)))
+            self._add(rows, values, noise, learn=True)
         return self
 
     @locked
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, alpha: float | np.ndarray | None = None) -> Self:
+    def partial_fit(
+        self, X: Points, y: Values | Points, alpha: float | np.ndarray | None = None
+    ) -> Self:
         """Append observations, keeping the hyperparameters. O(t^2) for each.
 
         Parameters
@@ -218,44 +223,44 @@ class OnlineGaussianProcessRegressor(
         """
         with unchanged_by_errors(self):
             first = not hasattr(self, "process_")
-            X, y = validate_data(
+            rows, y = validate_data(
                 self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first
             )
-            y = single_or_many(y)
+            values = single_or_many(y)
             if alpha is None and not first and np.ndim(self.alpha):
                 raise ValueError("pass alpha for these samples: the parameter alpha is an array")
-            noise = check_noise_variances(self.alpha if alpha is None else alpha, len(X))
+            noise = check_noise_variances(self.alpha if alpha is None else alpha, len(rows))
             if first:
                 kernel = clone(self.kernel) if self.kernel else default_kernel()
-                self.start(kernel, X.shape[1], origin_of(kernel, box_around(X)))
-            elif len(self.process_.observed) and y.shape[1:] != self._targets_shape:
+                self.start(kernel, rows.shape[1], origin_of(kernel, box_around(rows)))
+            elif len(self.process_.observed) and values.shape[1:] != self._targets_shape:
                 raise ValueError(f"y must have targets of shape {self._targets_shape}, as before")
-            self._add(X, y, noise)
+            self._add(rows, values, noise)
         return self
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False
+        self, X: Points, return_std: Literal[False] = False, return_cov: Literal[False] = False
     ) -> np.ndarray: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], return_cov: Literal[False] = False
+        self, X: Points, return_std: Literal[True], return_cov: Literal[False] = False
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, return_cov: Literal[True]
+        self, X: Points, return_std: Literal[False] = False, *, return_cov: Literal[True]
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False
+        self, X: Points, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
     @locked
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False
+        self, X: Points, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean at X, with standard deviations or covariance on demand.
 
@@ -274,10 +279,10 @@ class OnlineGaussianProcessRegressor(
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            moments = self._moments(X, return_std, return_cov)
-        check_reached(moments, X)
+            moments = self._moments(rows, return_std, return_cov)
+        check_reached(moments, rows)
         return moments
 
     def _moments(self, X: np.ndarray, return_std: bool, return_cov: bool) -> Any:
@@ -311,7 +316,7 @@ class OnlineGaussianProcessRegressor(
         return mean, np.sqrt(second) if std else second
 
     @locked
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+    def sample_y(self, X: Points, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw joint samples from the posterior at X.
 
         The draws are made by the symmetric root of the covariance. A seed gives the same draws on
@@ -340,7 +345,7 @@ class OnlineGaussianProcessRegressor(
 
     @locked
     def log_marginal_likelihood(
-        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
+        self, theta: Values | None = None, eval_gradient: bool = False, clone_kernel: bool = True
     ) -> Any:
         """Log marginal likelihood of the (normalised) observations at ``theta``.
 
@@ -419,7 +424,7 @@ class OnlineGaussianProcessRegressor(
     # -- tracked candidates -----------------------------------------------------------------
 
     @locked
-    def track(self, X: Any) -> Self:
+    def track(self, X: Points) -> Self:
         """Follow the posterior at candidates X from now on, in O(t) each per observation.
 
         Parameters
@@ -432,12 +437,12 @@ class OnlineGaussianProcessRegressor(
         self : OnlineGaussianProcessRegressor
         """
         first = not hasattr(self, "process_")
-        X = validate_data(self, X, dtype=np.float64, reset=first)
+        rows = validate_data(self, X, dtype=np.float64, reset=first)
         if first:
-            self.start(clone(self.kernel) if self.kernel else default_kernel(), X.shape[1])
+            self.start(clone(self.kernel) if self.kernel else default_kernel(), rows.shape[1])
         if self._many is not None:
             raise ValueError("tracked candidates need a single target")
-        self.process_.track(X)
+        self.process_.track(rows)
         return self
 
     @overload

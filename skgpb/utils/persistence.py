@@ -15,8 +15,13 @@ and events are parsed one at a time. A query is written where it comes first, an
 
 The file may also hold a snapshot, ``snapshot.json``: state that is expensive to compute from the
 log. It names the run by the SHA-256 of ``run.json`` and ``events.jsonl``, and is not read with
-another one. Programs that write files can leave it out. Snapshots of version 1 have other fields:
-these files are replayed.
+another one. Programs that write files can leave it out.
+
+Files of version 1 are read as well. Their snapshots have other fields, so they are replayed. The
+first of them have the events in ``run.json``, and no times, and a few say that they are version 2.
+
+Text files, as the checkpoint of a hyperparameter search, have a JSON object in each line, with the
+checksum of a :class:`Seal`; those of version 1 have none.
 """
 
 from __future__ import annotations
@@ -25,25 +30,33 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import stat
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 import sklearn.gaussian_process.kernels as sklearn_kernels
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._version import __version__
 from skgpb.exceptions import LoadError
 from skgpb.guarantee import Guarantee
+from skgpb.utils.typing import File
 
 __all__ = ["read_notes", "register_kernel"]
 
-# Format: what a file says it is, and which one.
+# Format: what a file of a run says it is, and the version of all files.
 FORMAT, VERSION = "skgpb run", 2
+# Format: parameters of files of version 1 that have another name now, and those that are gone and
+# are left out if they are None.
+RENAMED, GONE = {"diameter": "variation"}, {"relative_noise"}
+# Format: what stands before the checksum in a line.
+SEAL = b', "sha256 to here": "'
 # Kinds of ValueError whose messages name bytes and places in them.
 BYTES_TOLD = (UnicodeError, json.JSONDecodeError)
 # Format: arrays of at most this many numbers are written into the JSON itself.
@@ -307,13 +320,13 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 
 
 def write(
-    path: str | os.PathLike[str],
+    path: File,
     document: dict[str, Any],
     events: Iterable[list[Any]],
     arrays: dict[str, np.ndarray],
     snapshot: Any,
 ) -> None:
-    """Write a file atomically: a complete file exists at every moment.
+    """Write a file atomically: a complete file exists at every moment. An open one is written to.
 
     It is written to a temporary file in the same folder, synced, and renamed. Links are
     followed, and the permissions are those of the file replaced, or else the usual ones.
@@ -337,7 +350,12 @@ def write(
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
             archive.writestr(f"{name}.npy", member.getvalue())
-    replace_file(path, buffer.getvalue())
+    if not hasattr(path, "write"):
+        replace_file(path, buffer.getvalue())
+    elif isinstance(path, io.TextIOBase):
+        raise TypeError(f"path must be a path or a file that is open in binary mode, got {path!r}")
+    else:
+        path.write(buffer.getvalue())
 
 
 def _name_of(text: bytes, log: bytes) -> str:
@@ -345,6 +363,52 @@ def _name_of(text: bytes, log: bytes) -> str:
     name = hashlib.sha256(text)
     name.update(log)
     return name.hexdigest()
+
+
+class Seal:
+    """SHA-256 of the lines of a text file so far, which each line repeats at its end.
+
+    So the lines form a chain: one that was changed, lost, added or moved does not go with the
+    checksum of its own line, or with that of the next.
+
+    Attributes
+    ----------
+    is_begun : bool
+        Whether a line with a checksum was written or read. All further ones must have one.
+    """
+
+    def __init__(self) -> None:
+        self._sum = hashlib.sha256()
+        self.is_begun = False
+
+    def copy(self) -> Seal:
+        """Return a copy, which goes on by itself."""
+        other = Seal()
+        other._sum, other.is_begun = self._sum.copy(), self.is_begun
+        return other
+
+    def write(self, entry: dict[str, Any]) -> bytes:
+        """Return an entry as the next line, with its checksum."""
+        line = json.dumps(entry, allow_nan=False)[:-1].encode("ascii")
+        return line + self._end_of(line)
+
+    def read(self, line: bytes) -> dict[str, Any]:
+        """Return the entry of the next line, or raise ValueError if it is damaged."""
+        text, mark, end = line.rpartition(SEAL)
+        if not mark and not self.is_begun:
+            self._sum.update(line)
+        elif not mark or mark + end != self._end_of(text):
+            raise ValueError("it is damaged: a line does not go with its checksum")
+        entry = _parsed(line)
+        if not isinstance(entry, dict):
+            raise ValueError(f"it is damaged: a line is {entry!r}")
+        return entry
+
+    def _end_of(self, line: bytes) -> bytes:
+        """Add a line to the sum, and return how it ends."""
+        self._sum.update(line)
+        self.is_begun = True
+        return SEAL + self._sum.hexdigest().encode("ascii") + b'"}\n'
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
@@ -467,39 +531,105 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
+def opened(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
     """Open a file: its document, its events, which are parsed as one goes, and its arrays.
 
     Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
     can be wrong.
     """
-    with open(os.fspath(path), "rb") as file:  # a number would be a file that is open already
+    document: dict[str, Any] = {}
+    is_open, given = hasattr(path, "read"), cast(Any, path)
+    # fspath: a number would be a file that is open already.
+    with nullcontext(given) if is_open else open(os.fspath(given), "rb") as file:
         try:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            if not (is_open or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
                 raise ValueError("it is not a regular file")
             with zipfile.ZipFile(file) as archive:
-                text = _member(archive, "run.json", LARGEST_DOCUMENT)
-                log = _member(archive, "events.jsonl", LARGEST_DOCUMENT - len(text))
+                text, log = _member(archive, "run.json", LARGEST_DOCUMENT), b""
+                has_log = "events.jsonl" in archive.namelist()
+                if has_log:
+                    log = _member(archive, "events.jsonl", LARGEST_DOCUMENT - len(text))
                 _check_size(text, log)
-                events = map(_parsed, io.BytesIO(log))
-                yield _document(text), events, Arrays(archive, _name_of(text, log))
+                document = _document(text)
+                events = map(_parsed, io.BytesIO(log)) if has_log else iter(document["events"])
+                if document["version"] == 1 or not has_log:
+                    events = map(_of_version_1, events)
+                    now = {name: _of_version_1(document[name]) for name in ("parameters", "batch")}
+                    document = {"times": [], **document, **now, "version": 1}
+                yield document, events, Arrays(archive, _name_of(text, log))
         except MemoryError:
             raise
         except Exception as error:
-            # Libraries describe damage in terms of their own, which say nothing of the file.
-            told = isinstance(error, (ValueError, TypeError)) and not isinstance(error, BYTES_TOLD)
             raise LoadError(
-                f"{os.fspath(path)!r} cannot be loaded as a saved run: "
-                f"{error if told else 'it is damaged, incomplete or another kind of file'}"
+                f"{shown(path)} cannot be loaded as a saved run: {_age(document)}{reason_of(error)}"
             ) from error
 
 
-def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+def reason_of(error: Exception) -> str:
+    """Return why a file cannot be read, for messages."""
+    # Libraries describe damage in terms of their own, which say nothing of the file.
+    is_clear = isinstance(error, (ValueError, TypeError)) and not isinstance(error, BYTES_TOLD)
+    return str(error) if is_clear else "it is damaged, incomplete or another kind of file"
+
+
+def _of_version_1(value: Any) -> Any:
+    """Return a JSON value of a file of version 1 as version 2 has it."""
+    if isinstance(value, list):
+        return [_of_version_1(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    now = {
+        RENAMED.get(name, name): _of_version_1(each)
+        for name, each in value.items()
+        if name not in GONE or each is not None
+    }
+    if now.get("query") == "Layout" and len(now["arguments"]) == 5 and not now["arguments"][3]:
+        del now["arguments"][3]  # whether rows are discs, which are gone
+    return now
+
+
+def check_version(version: Any) -> None:
+    """Refuse the version of a file that is newer than this library, or that is none."""
+    if type(version) is not int or version < 1:
+        raise ValueError(
+            f"the version of its format must be a whole number from 1 to {VERSION}, got {version!r}"
+        )
+    if version > VERSION:
+        raise ValueError(
+            f"it has version {version} of the format, which is newer than this skgpb "
+            f"({__version__}); it reads versions 1 to {VERSION}"
+        )
+
+
+def _age(document: dict[str, Any]) -> str:
+    """Return that an older or a newer library saved a file, for messages; empty if neither did."""
+    writer = str(document.get("skgpb", __version__))
+    here, saved = (VERSION, __version__), (document.get("version", VERSION), writer)
+    if saved == here:
+        return ""
+    is_older = saved[0] < VERSION or _numbers(writer) < _numbers(__version__)
+    age = "older" if is_older else "newer"
+    return (
+        f"it was saved by skgpb {writer} in version {saved[0]} of the format, {age} than this one "
+        f"({__version__}, version {VERSION}): "
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", version)]
+
+
+def shown(path: File) -> str:
+    """Return how messages name a file."""
+    return repr(path if hasattr(path, "read") else os.fspath(path))
+
+
+def read_notes(path: File) -> dict[str, Any]:
     """Return the notes that were saved with a run, empty if there are none.
 
     Parameters
     ----------
-    path : path
+    path : path or binary file
         A file that ``save`` of an optimizer has written.
 
     Returns
@@ -544,16 +674,7 @@ def _document(text: bytes) -> dict[str, Any]:
     document = _parsed(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
-    version = document["version"]
-    if type(version) is not int or version < 1:
-        raise ValueError(
-            f"the version of its format must be a whole number from 1 to {VERSION}, got {version!r}"
-        )
-    if version > VERSION:
-        raise ValueError(
-            f"it was saved in version {version} of the format, by skgpb "
-            f"{document['skgpb']}; this skgpb reads versions up to {VERSION}"
-        )
+    check_version(document["version"])
     return document
 
 

@@ -81,7 +81,7 @@ class Progress:
         how = "ends" if kind is None else f"was ended by {kind.__name__}"
         logger.info("%s %s after %d evaluations, %d failed", self._name, how, self._n, self._failed)
 
-    def told(self, reward: Any, error: str | None = None) -> None:
+    def told(self, reward: Any, error: str | None = None, *, beyond: bool = False) -> None:
         """Record one answer, or None and the reason of the failure.
 
         Parameters
@@ -90,6 +90,8 @@ class Progress:
             The answer; of several campaigns the sum counts.
         error : str, default=None
             Reason why there is no answer.
+        beyond : bool, default=False
+            Whether it is beyond a limit, and cannot be the best.
         """
         self._n += 1
         last = "failed"
@@ -100,7 +102,8 @@ class Progress:
             last = "no rows"
         else:
             value = float(np.nansum(values))
-            self._best = value if self._best is None else self._better(self._best, value)
+            if not beyond:
+                self._best = value if self._best is None else self._better(self._best, value)
             last = f"{value:.6g}"
         best = "" if self._best is None else f"  best {self._best:.6g}"
         failed = f"  failed {self._failed}" if self._failed else ""

@@ -7,8 +7,9 @@ list is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -29,18 +30,45 @@ class SupportsArray(Protocol):
     def __array__(self) -> np.ndarray: ...
 
 
+class Splitter(Protocol):
+    """Whatever divides rows into folds, as the splitters of scikit-learn do."""
+
+    def split(self, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        """Return pairs of the rows to train on and the rows to test with."""
+
+    def get_n_splits(self, *args: Any, **kwargs: Any) -> int:
+        """Return the number of pairs."""
+
+
 #: One number for each of several things.
 Values: TypeAlias = Sequence[float] | SupportsArray
 #: Rows of numbers, shape (n, d).
 Points: TypeAlias = Sequence[Sequence[float]] | Sequence[SupportsArray] | SupportsArray
 #: A box: a pair (lower, upper) for each side, or names of sides with the values that each may take.
 Bounds: TypeAlias = Points | Mapping[str, Any]
+#: One point or setting: its numbers, or a value for each name of a side. Names are of any type,
+#: because they are in the dicts that pandas makes of the rows of a table.
+Setting: TypeAlias = Mapping[Any, Any] | Sequence[float] | SupportsArray
+#: Several of them: rows, a list of dicts, or a table with a column for each side.
+Settings: TypeAlias = Points | Sequence[Mapping[Any, Any]]
+#: What an answer is about: a query, a setting, the points of an average, or a list of these.
+Told: TypeAlias = Setting | Settings | Sequence[Sequence[Sequence[float]]]
+#: A query, or a list of queries.
+Queries: TypeAlias = SupportsArray | Sequence[SupportsArray]
+#: Sides of cells: one number for all, or a number for each side; a list of several sizes.
+Sizes: TypeAlias = (
+    float | Mapping[str, float] | Sequence[float | Sequence[float] | Mapping[str, float]]
+)
+#: Outcomes that were measured with an answer, by their names.
+Outcomes: TypeAlias = Mapping[Any, float | None]
 #: Costs of answers: one for each query, or for each size of cells.
 Costs: TypeAlias = Values
 #: Variance of noise: one number for all, or one for each query.
 Noise: TypeAlias = float | Values
 #: Low and high end by the names of what is measured; None for an open one.
 Limits: TypeAlias = Mapping[str, tuple[float | None, float | None]]
+#: A path, or a file that is open in binary mode.
+File: TypeAlias = str | os.PathLike[str] | BinaryIO
 #: Seed of random numbers.
 Seed: TypeAlias = int | np.integer | np.random.RandomState | None
 #: Whether large or small values are sought.
@@ -59,5 +87,7 @@ FeedbackOfRegion: TypeAlias = Literal["center", "average", "integral"]
 Representatives: TypeAlias = int | Sequence[int] | None
 #: Variation of f within a region: by the kernel, by theory, by its two constants, or a function.
 Variation: TypeAlias = Literal["kernel", "theory"] | Sequence[float] | Callable[[Any], float]
+#: Score of an estimator: the name of a metric or a function, or several of them.
+Scoring: TypeAlias = str | Callable[..., Any] | Sequence[str] | Mapping[str, Any] | None
 #: Rule by which a search recommends.
 RecommendMethod: TypeAlias = Literal["posterior", "best_observed", "shrinkage", "paper"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from traceback import walk_tb
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from sklearn.model_selection._validation import _insert_error_scores
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.validation import check_array
@@ -27,8 +28,8 @@ LEAST_RESOLUTION = 10**6
 # Limit: sums of two coordinates, and one over the length of a side, are finite.
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 # Format: what texts of truth values stand for in tables, in lower case.
-TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
-YES_OR_NO = {"yes": 1.0, "no": 0.0}
+TRUE_OR_FALSE = {"true": 1.0, "false": 0.0, "t": 1.0, "f": 0.0}
+YES_OR_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
 # Format: numbers of an array, and characters of anything else, that messages repeat.
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 # Rounding: coordinates that differ by less than this share of a side are one.
@@ -223,6 +224,8 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
     """Check data as scikit-learn does; refuse masked entries, and say which row is wrong."""
     for name, values in (("X", X), ("y", y)):
         check_unmasked(values, name)
+    if checks.get("y_numeric"):
+        y = _with_nan(y)
     try:
         return _validate_data(estimator, X, y, **checks)
     except ValueError as error:
@@ -230,6 +233,51 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
         if not where:
             raise
         raise ValueError(f"{error}{where}") from None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether an entry of a column stands for no value: None, NaN or pandas' NA."""
+    return value is None or is_pandas_na(value) or is_scalar_nan(value)
+
+
+def keyed(values: Any, names: Iterable[Any]) -> Any:
+    """Return a Series as a dict if its index has one of the names; anything else unchanged."""
+    if not (hasattr(values, "to_frame") and hasattr(values, "index")):
+        return values
+    return values if set(names).isdisjoint(values.index) else values.to_dict()
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a table; None where they are none, or X is no table."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_columns(X: Any, names: Sequence[str] | None) -> None:
+    """Raise ValueError if columns, or the index of a row, have other names or another order."""
+    given = column_names(X)
+    if names is not None and isinstance(row := keyed(X, names), dict):
+        given = list(row)
+    if names is not None and given is not None and given != list(names):
+        raise ValueError(
+            f"a table must have the columns {list(names)} in this order, as in the first table of "
+            f"this run; got {given}"
+        )
+
+
+def _with_nan(values: Any) -> Any:
+    """Return objects that are numbers as floats, NaN where a value is missing; others unchanged.
+
+    In objects scikit-learn looks for NaN before None becomes one.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind != "O" or not array.ndim:
+        return values
+    try:
+        each = [np.nan if is_missing(value) else float(value) for value in array.ravel()]
+    except (TypeError, ValueError):
+        return values
+    return np.array(each).reshape(array.shape)
 
 
 def _where_wrong(error: ValueError, values: Any, name: str) -> str:
@@ -272,9 +320,17 @@ def check_draws(n_samples: Any, n_points: int = 1) -> int:
     return check_size(n_samples, "n_samples", 0, MOST_DRAWN // max(1, n_points))
 
 
+def call(function: Any, argument: Any, name: str) -> Any:
+    """Return ``function(argument)``; the error of a missing key names the parameter."""
+    try:
+        return function(argument)
+    except LookupError as error:  # its message is the key alone
+        raise ValueError(f"{name}({argument}) raised {error!r}") from error
+
+
 def check_callable_value(function: Any, argument: Any, name: str) -> float:
     """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
-    value = function(argument)
+    value = call(function, argument, name)
     try:
         number = np.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):
@@ -406,8 +462,12 @@ def is_sequence(values: Any) -> bool:
     return not single and not isinstance(values, (str, bytes, dict, set))
 
 
-def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = False) -> list[Any]:
+def check_one_each(
+    values: Any, n: int, name: str, owners: str, shared: bool = False, kind: str = "number"
+) -> list[Any]:
     """Return ``values`` as a list of n entries, whatever these are; one for all if ``shared``.
+
+    Columns of tables have NaN where other sequences have None.
 
     Raises
     ------
@@ -417,11 +477,13 @@ def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = F
     single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0
     if single and shared:
         return [values] * n
-    message = f"{name} must hold one number for each of {n} {owners}, got {values!r}"
+    message = f"{name} must hold one {kind} for each of {n} {owners}, got {values!r}"
     if not is_sequence(values):
         raise TypeError(message)
     if len(values) != n:
         raise ValueError(message)
+    if hasattr(values, "to_frame"):
+        return [None if is_missing(each) else each for each in values]
     return list(values)
 
 

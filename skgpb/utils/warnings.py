@@ -29,6 +29,7 @@ Message = tuple[str, type[Warning]]
 
 
 Change = TypeVar("Change", bound=Callable[..., Any])
+Changed = TypeVar("Changed")
 
 #: Functions that hold warnings back.
 _HOLDING: set[CodeType] = set()
@@ -43,6 +44,21 @@ def holds_warnings(change: Change) -> Change:
     """
     _HOLDING.add(change.__code__)
     return change
+
+
+@holds_warnings
+def without_warnings(
+    category: type[Warning], change: Callable[..., Changed], *arguments: Any, **options: Any
+) -> Changed:
+    """Call a function, and drop its warnings of exactly one category."""
+    messages: list[Message] | None = []
+    out = change(*arguments, **options)
+    if messages:
+        held, messages = messages, None
+        for message, its_category in held:
+            if its_category is not category:
+                warn(message, its_category)
+    return out
 
 
 def warn(message: str, category: type[Warning]) -> None:

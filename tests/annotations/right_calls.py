@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 import numpy as np
+import pandas as pd
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 
 from skgpb import (
     CMESOptimizer,
@@ -76,6 +78,28 @@ def results() -> None:
     assert_type(bandit.recommend(), Allocation)
 
 
+def told() -> None:
+    """Queries, settings and tables in all their forms."""
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 3.0]})
+    search = EIOptimizer(bounds={"x": (0, 10)}, limits={"peak": (None, 9)}, random_state=0)
+    query = search.ask()
+    search.tell(query, 1.0, outcomes={"peak": 2}, block="day 1")
+    search.tell([query, query], [1.0, 2.0], outcomes=[{"peak": 2}, None], block=["day 1", None])
+    search.tell({"x": 1}, 1.0).tell([{"x": 1}, {"x": 2}], [1.0, 2.0])
+    search.tell(frame[["x"]], frame["y"]).tell(frame[["x"]].to_dict("records"), frame["y"])
+    search.tell(frame[["x"]], frame["y"], outcomes=frame.to_dict("records"))
+    assert_type(search.predict([{"x": 2.0}]), np.ndarray)
+    assert_type(search.predict_query([query, query]), np.ndarray)
+    points = GPOOOptimizer(bounds=[(0, 1)])
+    points.tell([[0.1], [0.2]], 1.0).tell(np.array([[0.3]]), 2.0)
+    contextual = EIOptimizer(bounds={"x": (0, 10)}, context_bounds={"c": (0, 1)})
+    assert_type(contextual.ask(2, context={"c": 1}), list[Arm])
+    EIOptimizer(bounds=[(0, 1)], context_bounds=[(0, 1)]).ask(context=np.array([0.5]))
+    CMESOptimizer(bounds=[(0, 1)], alpha=lambda a: 0.1, targets=Cells(0.1))
+    for scoring in ("r2", ["r2", "max_error"], {"a": "r2"}, None):
+        BanditSearchCV(Ridge(), {"alpha": [1.0]}, scoring=scoring, cv=KFold(3))
+
+
 def tuned() -> None:
     """What a search for settings of an estimator has."""
     X, y = np.hstack([ARMS, ARMS**2]), np.sin(5.0 * ARMS[:, 0])
@@ -91,6 +115,7 @@ def main() -> None:
     """Everything."""
     settings()
     results()
+    told()
     tuned()
 
 

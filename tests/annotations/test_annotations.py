@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 import runpy
 import tomllib
@@ -26,6 +28,34 @@ def test_what_type_checkers_find_does_not_work():
     for call in wrong:
         with pytest.raises((ValueError, TypeError, RuntimeError)):
             call()
+
+
+def public_parameters():
+    """Annotations of the parameters of all public functions, constructors and methods."""
+    names = ["", "domains", "kernels", "model_selection", "optimizers", "plotting", "problems"]
+    modules = [importlib.import_module(f"skgpb.{name}".rstrip(".")) for name in names]
+    public = dict.fromkeys(getattr(module, name) for module in modules for name in module.__all__)
+    classes = [each for each in public if inspect.isclass(each)]
+    methods = [
+        inspect.unwrap(getattr(member, "__func__", member))
+        for cls in classes
+        for home in cls.__mro__
+        if home.__module__.startswith("skgpb.")
+        for name, member in vars(home).items()
+        if not name.startswith("_") and inspect.isfunction(getattr(member, "__func__", member))
+    ]
+    functions = [each for each in public if inspect.isfunction(each)]
+    for each in dict.fromkeys([*classes, *functions, *methods]):
+        for parameter in inspect.signature(each).parameters.values():
+            if parameter.name not in ("self", "cls"):
+                yield f"{each.__qualname__}({parameter.name})", str(parameter.annotation)
+
+
+def test_few_parameters_may_be_anything():
+    annotated = dict(public_parameters())
+    anything = [name for name, text in annotated.items() if re.search(r"^Any\b|\| Any\b", text)]
+    assert len(annotated) > 800
+    assert len(anything) < 0.03 * len(annotated), anything
 
 
 def test_all_wrong_calls_but_one_are_known_to_mypy():

@@ -49,6 +49,13 @@ WRONG: list[Callable[[], object]] = [
     lambda: GPOOOptimizer(bounds=BOX, n_children="two").ask(),  # type: ignore[arg-type]
     lambda: GPZoomingOptimizer(bounds=BOX, metric="manhattan").ask(),  # type: ignore[arg-type]
     lambda: StoOOOptimizer(bounds=BOX, width="wide").ask(),  # type: ignore[arg-type]
+    lambda: GPUCBOptimizer(bounds=BOX).tell(None, 1.0),  # type: ignore[arg-type]
+    lambda: GPUCBOptimizer(bounds=BOX).fit(3, 1.0),  # type: ignore[arg-type]
+    lambda: GPUCBOptimizer(bounds=BOX, context_bounds={"c": (0, 1)}).ask(context=3),  # type: ignore[call-overload]
+    lambda: GPUCBOptimizer(bounds=BOX, context_bounds={"c": (0, 1)}).run(float, contexts=3),  # type: ignore[arg-type]
+    lambda: BanditSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, scoring=3).fit(ARMS, ARMS[:, 0]),  # type: ignore[arg-type]
+    lambda: BanditSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv="three").fit(ARMS, ARMS[:, 0]),  # type: ignore[arg-type]
+    lambda: BanditSearchCV(Ridge(), param_distributions=0.1).fit(ARMS, ARMS[:, 0]),  # type: ignore[arg-type]
     lambda: BanditSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, select="best").fit(ARMS, ARMS[:, 0]),  # type: ignore[arg-type]
 ]
 # fmt: on

@@ -230,6 +230,11 @@ def test_a_half_in_which_trials_fail_is_left_alone(end):
     assert sum(value < 0.51 for value in best) >= 3
 
 
+def test_limits_which_no_trial_tells_are_refused():
+    with pytest.raises(ValueError, match="optimizer must have no limits"):
+        GPBanditSampler(EIOptimizer(limits={"heat": (None, 1.0)}))
+
+
 def test_several_objectives_are_refused():
     study = optuna.create_study(directions=["minimize"] * 2, sampler=GPBanditSampler())
     with pytest.raises(ValueError, match="single objective, but the study has 2"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -13,6 +11,7 @@ from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer
 from skgpb.exceptions import LoadError
+from skgpb.utils.persistence import VERSION, Seal
 
 BRANCHES = [
     {"kind": ["a"], "x": uniform(0, 1)},
@@ -53,7 +52,7 @@ def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
     else:
         with pytest.warns(UserWarning, match="interrupted after"):
             counted(path, optimizer=engine).fit(X, Y)
-    known = len(json.loads(path.read_text())["fits"]["dict"])
+    known = len(path.read_text().splitlines()) - 1
     assert known == (last - 1) // 3
     monkeypatch.setattr(Counted, "last", -1)
     resumed = counted(path, optimizer=engine, resume=True).fit(X, Y)
@@ -126,13 +125,45 @@ def test_a_search_is_not_replaced(tmp_path):
     with pytest.raises(ValueError, match="holds a search of 4 settings, which this one would repl"):
         counted(path, n_iter=4).fit(X, Y)
     path.write_text("{}")
-    with pytest.raises(LoadError, match="holds no search: delete it"):
+    with pytest.raises(LoadError, match=r"damaged, incomplete or .* kind of file; choose another"):
         counted(path, n_iter=4, resume=True).fit(X, Y)
     with pytest.raises(ValueError, match="resume=True continues the search in checkpoint"):
         counted(resume=True).fit(X, Y)
     with pytest.raises(OSError, match="nowhere"):
         counted(tmp_path / "nowhere" / "search.json").fit(X, Y)
     assert Counted.fits == 0
+
+
+def test_damage_is_one_error(tmp_path):
+    path, rng = tmp_path / "search.json", np.random.default_rng(0)
+    counted(path, n_iter=4).fit(X, Y)
+    data = path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    damaged = [data[: rng.integers(len(data))] for _ in range(20)]
+    for place in rng.integers(len(data), size=60):
+        bit = int(rng.integers(1, 256))
+        damaged.append(data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :])
+    damaged += [b"".join(lines[:i] + lines[i + 1 :]) for i in range(len(lines))]
+    damaged.append(b"".join([*lines[:-2], *lines[:-3:-1]]))
+    damaged.append(data.replace(b"score_time", b"score_7ime"))
+    for each in damaged:
+        path.write_bytes(each)
+        with pytest.raises(LoadError, match="cannot be loaded as a search"):
+            counted(path, n_iter=4, resume=True).fit(X, Y)
+        assert path.read_bytes() == each
+    assert Counted.fits == 0
+
+
+def test_a_search_in_a_newer_format_is_named(tmp_path):
+    path = tmp_path / "search.json"
+    counted(path, n_iter=4).fit(X, Y)
+    seal, reader = Seal(), Seal()
+    entries = [reader.read(line) for line in path.read_bytes().splitlines(keepends=True)]
+    entries[0]["version"] = VERSION + 1
+    entries = [{name: each[name] for name in each if "sha256" not in name} for each in entries]
+    path.write_bytes(b"".join(map(seal.write, entries)))
+    with pytest.raises(LoadError, match=r"version 3 of the format, which is newer than this skgpb"):
+        counted(path, n_iter=4, resume=True).fit(X, Y)
 
 
 def test_a_search_ends_when_its_time_is_over(tmp_path):

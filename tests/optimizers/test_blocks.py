@@ -135,7 +135,7 @@ def test_what_is_no_block_is_refused_before_anything_changes(parameters, block, 
 
 def test_a_failure_has_no_block():
     opt = GPUCBOptimizer(bounds={"heat": (0, 10)}, random_state=0)
-    with pytest.raises(ValueError, match="failed has no outcomes and no block"):
+    with pytest.raises(ValueError, match="failed has no block"):
         opt.tell({"heat": 3.0}, None, block="Ann")
 
 

@@ -1,6 +1,7 @@
 """Indirect queries: the loop that all of them share, CMES's scores, and what it finds."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from reference.cmes import appendix_a, eq7
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from skgpb.exceptions import LearningWarning
+from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
@@ -67,6 +68,23 @@ CASES = {cls.__name__: (cls, {"conditional": WINDOW, "queries": QUERIES}) for cl
     ),
     "CMETS": (CMETSOptimizer, {"max_depth": 4}),
 }
+
+
+@pytest.mark.parametrize("cls", FLAT)
+def test_a_search_that_knows_nothing_of_the_inputs_of_a_query_warns(cls):
+    optimizer = cls(bounds=[(0.0, 1.0)], query_bounds=[(0.0, 1.0)], n_points=60, random_state=0)
+    with pytest.raises(ValueError, match="outside the bounds"):
+        optimizer.fit(X1, queries=A1)
+    with pytest.warns(ModelWarning, match=r"p\(x \| a\)") as said:
+        optimizer.ask()
+    assert len(said) == 1
+    with pytest.warns(ModelWarning, match="Pass conditional="):
+        cls(bounds=DOMAIN, query_bounds=[(0.0, 1.0)], n_points=60).fit(X1, X1[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cls(bounds=DOMAIN, n_points=60).fit(X1, queries=A1).ask()
+        known = WindowMean(scale=0.0)
+        cls(bounds=DOMAIN, queries=QUERIES, conditional=known, n_points=60).ask()
 
 
 @pytest.fixture(params=list(CASES))

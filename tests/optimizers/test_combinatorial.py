@@ -194,10 +194,11 @@ def test_costs_may_differ_from_arms():
         ([costs[0], costs[1][:3]], "campaign 1"),
         ([costs[0], [-1.0] * 5], "negative"),
         ([[9.0] * 5] * 2, "cheapest"),
+        ({0: 1.0}, "of the campaigns"),
     ]:
         with pytest.raises(ValueError, match=match):
             CombinatorialBandit(optimizers, 3.1, wrong).ask()
-    for wrong in ("costs", {0: 1.0}, np.random.default_rng(0)):
+    for wrong in ("costs", np.random.default_rng(0)):
         with pytest.raises(TypeError, match="costs must be"):
             CombinatorialBandit(optimizers, 3.1, wrong).ask()
 

@@ -2,7 +2,7 @@
 
 import pickle
 import warnings
-from math import inf
+from math import inf, prod
 
 import cases
 import numpy as np
@@ -25,7 +25,9 @@ from skgpb import (
     defaults,
 )
 from skgpb.domains import Box
+from skgpb.exceptions import LimitWarning
 from skgpb.optimizers._feasibility import Measured, probability_between
+from skgpb.plotting import RegretDisplay
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
 ARMS = np.random.default_rng(0).random((60, 2))
@@ -348,7 +350,6 @@ def test_limits_are_checked(limits):
         (1.0, [2.0], "outcomes must be a dict"),
         (1.0, {"Heat": 1.0, "acid": 0.4}, "'Heat', which has no limit, and not 'heat'"),
         (1.0, {"heat": 1.0, "acidd": 0.4}, "write 'acid', or tell 'acid': None as well"),
-        (None, {"heat": 2.0}, "that failed has no outcomes"),
     ],
 )
 def test_what_is_told_is_checked_before_anything_changes(reward, told, said):
@@ -365,3 +366,99 @@ def test_a_cell_is_not_recommended_under_limits():
     play(optimizer, 12)
     with pytest.raises(ValueError, match="searches without limits"):
         optimizer.recommend(side=0.2)
+
+
+def unmeasured(query):
+    return value(point(query))
+
+
+@pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer, KGOptimizer])
+def test_the_first_answer_without_what_has_a_limit_warns_however_it_is_told(cls, tmp_path):
+    def begun():
+        return cls(bounds=[(0, 1)] * 2, limits={"heat": (None, 1.2)}, random_state=0)
+
+    with pytest.warns(LimitWarning, match="'heat' has a limit") as said:
+        result = begun().run(unmeasured, 5)
+    assert len(said) == 1
+    with pytest.warns(LimitWarning, match=r"\('impurity' did\)") as said:
+        begun().run(lambda query: (unmeasured(query), {"impurity": 1.0}), 5)
+    assert len(said) == 1
+    X = np.random.default_rng(0).random((4, 2))
+    y = [value(x) for x in X]
+    with pytest.warns(LimitWarning, match="the answers, so") as said:
+        optimizer = begun().fit(X, y)
+    with pytest.warns(LimitWarning) as of_tell:
+        begun().tell(X, y)
+    assert len(said) == len(of_tell) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.tell(X[0], y[0])  # it is known already
+        begun().tell(X[0], y[0], outcomes={"heat": None})
+        begun().tell(X[0], None)
+        other = begun().tell(X[0], y[0], outcomes={"heat": 0.5})
+        other.save(tmp_path / "run")
+        loaded = cls.load(tmp_path / "run")
+    for each in (other, loaded):
+        with pytest.warns(LimitWarning):
+            each.tell(X[1], y[1])
+        (known,) = each.run(unmeasured, 2).limits
+        assert known["n_answers"] == 1 and 0.0 <= known["probability"] <= 1.0
+    assert "limit            heat, at most 1.2: not known, none of 5 answers has it" in str(result)
+    (unknown,) = result.limits
+    assert unknown["n_answers"] == 0 and unknown["probability"] is unknown["mean"] is None
+
+
+def test_a_result_says_of_each_limit_whether_it_holds_at_the_recommendation():
+    optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
+    play(optimizer, 12)
+    result = optimizer.run(lambda q: (value(point(q)), outcomes(point(q))), 2)
+    assert [each["name"] for each in result.limits] == list(LIMITS)
+    assert_allclose(
+        prod(each["probability"] for each in result.limits),
+        optimizer.predict_within_limits(result.x.points),
+    )
+    lines = [line for line in str(result).splitlines() if line.startswith("limit ")]
+    assert len(lines) == 2 and all(line.endswith("14 of 14 answers have it") for line in lines)
+    assert pickle.loads(pickle.dumps(result)).limits == result.limits
+    assert EIOptimizer(bounds=[(0, 1)]).run(lambda q: q.points[0, 0], 2).limits == []
+
+
+def test_the_best_so_far_is_within_the_limits(capsys):
+    answers = iter([(5.0, {"heat": 2.0}), (1.0, {"heat": 1.0}), (9.0, {"heat": 3.0}), (2.0, {})])
+    optimizer = EIOptimizer(bounds=[(0, 1)], limits={"heat": (None, 1.2)}, random_state=0)
+    with pytest.warns(LimitWarning):
+        optimizer.run(lambda query: next(answers), 4, verbose=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("last ")[1].split("  0:")[0] for line in lines] == [
+        "5",
+        "1  best 1",
+        "9  best 1",
+        "2  best 2",
+    ]
+    shown = RegretDisplay.from_optimizer(optimizer, kind="best").regret
+    assert_array_equal(shown, [np.nan, 1.0, 1.0, 2.0])
+
+
+def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
+    optimizer.run(lambda query: value(point(query)), 12)
+    queries = optimizer._run.told_queries()
+    means = optimizer.predict_query(queries)
+    assert len(optimizer._dissent(queries[means.argmax()])) == 0
+    other = queries[means.argmin()]
+    monkeypatch.setattr(optimizer, "recommend", lambda **kwargs: other)
+    result = optimizer.run(lambda query: -1.0, 1)
+    means = optimizer.predict_query(optimizer._run.told_queries())
+    said = result.model["predict"]
+    assert f"expects {means.max():.6g} of {optimizer._run.told_queries()[means.argmax()]!r}" in said
+    assert f"and {result.fun:.6g} of what is recommended" in said and said in str(result)
+
+
+def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
+    optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
+    play(optimizer, 25)
+    queries = optimizer._run.told_queries()
+    kept = [query for query in queries if keeps(point(query))]
+    best = kept[int(optimizer.predict_query(kept).argmax())]
+    assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]
+    assert optimizer._dissent(best) == {}

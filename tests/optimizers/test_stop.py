@@ -209,6 +209,31 @@ def test_a_function_of_the_optimizer_stops_as_well():
     assert (result.nfev, result.message) == (4, "stop returned True")
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("four answers are enough", "four answers are enough"),
+        (np.True_, "stop returned True"),
+        ("", None),
+        (np.False_, None),
+        (None, None),
+        (1, None),
+    ],
+)
+def test_a_function_may_say_why_it_stops(said, message):
+    opt = MAKERS["arms"]()
+    result = opt.run(noisy(), budget=6, stop=lambda opt: said if len(opt.history_) == 4 else None)
+    assert (result.nfev, result.message) == ((4, message) if message else (6, result.message))
+
+
+def test_a_rule_of_ones_own_may_have_a_message():
+    def rule(opt):
+        return len(opt.history_) == 4
+
+    rule.message = "four are enough"
+    assert MAKERS["arms"]().run(noisy(), budget=6, stop=rule).message == "four are enough"
+
+
 def test_a_run_in_contexts_is_stopped_by_a_function_alone():
     def make():
         return ContextualGPTreeOptimizer(

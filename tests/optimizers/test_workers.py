@@ -11,6 +11,7 @@ import time
 import warnings
 from concurrent.futures import (
     BrokenExecutor,
+    CancelledError,
     Executor,
     Future,
     ProcessPoolExecutor,
@@ -392,6 +393,17 @@ def test_what_is_no_fault_of_the_query_ends_the_run(error):
     optimizer = bandit()
     with pytest.raises(type(error), match=str(error)):
         optimizer.run(answer, 9, executor=Failing(error, 3))
+    assert len(optimizer.history_) == 3 and len(optimizer.failed_) == 0
+    asked = [query for kind, query, *_ in optimizer._events if kind == "ask"]
+    optimizer.run(answer, 1)
+    assert optimizer._events[-1][1] == asked[-1]
+
+
+@pytest.mark.parametrize("on_error", ["record", "raise"])
+def test_an_evaluation_that_others_cancel_ends_the_run_with_a_message(on_error):
+    optimizer = bandit()
+    with pytest.raises(CancelledError, match=r"of Arm\(.* was cancelled, not by this run: all"):
+        optimizer.run(answer, 9, executor=Failing(CancelledError(), 3), on_error=on_error)
     assert len(optimizer.history_) == 3 and len(optimizer.failed_) == 0
     asked = [query for kind, query, *_ in optimizer._events if kind == "ask"]
     optimizer.run(answer, 1)

@@ -218,3 +218,24 @@ def test_names_of_values_do_not_lie_on_each_other(names, turned):
         assert (np.diff(ends) * np.sin(np.radians(40)) > labels[0].get_fontsize()).all()
     else:
         assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+@pytest.mark.parametrize("display", [SliceDisplay, PosteriorDisplay])
+def test_nothing_is_drawn_beyond_the_range_of_rewards(laboratory, display):
+    ends = 0.2, 0.8
+    whole, clipped = (
+        display.from_optimizer(laboratory, **given) for given in ({}, {"value_range": ends})
+    )
+    if display is PosteriorDisplay:
+        values = clipped.mappable_.get_array()
+        assert whole.mappable_.get_array().max() > 0.8
+        assert values.min() >= 0.2 and values.max() == 0.8
+        return
+    for before, after in zip(whole.axes_, clipped.axes_, strict=True):
+        bars = [
+            np.concatenate(
+                [path.vertices[:, 1] for each in ax.collections for path in each.get_paths()]
+            )
+            for ax in (before, after)
+        ]
+        assert bars[0].max() > 0.8 and bars[1].min() >= 0.2 and bars[1].max() <= 0.8

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skgpb import GPUCBOptimizer
+from skgpb import EIOptimizer, GPUCBOptimizer, IDSOptimizer, KGOptimizer
 from skgpb.exceptions import ModelWarning
 from skgpb.surrogate.exactness import repeats_agree
 from skgpb.surrogate.samples import ScaledSamples
@@ -93,6 +93,44 @@ def test_the_same_answer_to_the_same_query_says_that_it_is_exact():
     assert not repeats_agree(told([0, 1, 3, 2], [1.0, 3.0, 1.001, 2.0]))
     # Grades may agree by chance.
     assert not repeats_agree(told([0, 1, 0, 2], [1.0, 0.0, 1.0, 1.0]))
+
+
+def test_agreement_at_repeats_counts_and_not_difference_elsewhere():
+    numbers, y = [*range(12)], [0.0, 0.0, 0.0, 0.0, *np.linspace(10.0, 90.0, 8)]
+    assert not repeats_agree(told(numbers, y))
+    # A floor says nothing, neither of other answers nor by itself.
+    assert repeats_agree(told([*numbers, 11], [*y, 90.0]))
+    assert not repeats_agree(told([*numbers, 0, 0, 0], [*y, 0.0, 0.0, 0.0]))
+    assert not repeats_agree(told([*numbers, 11, 10], [*y, 90.0, 80.0]))
+    # Grades may agree by chance, the more often the fewer there are.
+    grades = [1.0, 2.0, 3.0, 4.0] * 3
+    assert not repeats_agree(told([*numbers, 11, 11], [*grades, 4.0, 4.0]))
+    assert repeats_agree(told([*numbers, *[11] * 5], [*grades, *[4.0] * 5]))
+    assert not repeats_agree(told([*numbers, *[11] * 6], [*grades, *[4.0] * 5, 3.0]))
+
+
+LISTS = {name: list("abcdef") for name in ("one", "two", "three")}
+EFFECTS = np.random.default_rng(5).normal(size=(3, 6))
+
+
+def of_lists(params):
+    """Return what is 0 for most settings, such as the yield of a reaction."""
+    effects = [EFFECTS[i, "abcdef".index(value)] for i, value in enumerate(params.values())]
+    return float(np.maximum(100.0 * np.sin(sum(effects)) * effects[0], 0.0))
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+@pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer, KGOptimizer, IDSOptimizer])
+def test_nothing_worse_than_what_was_seen_is_recommended_above_a_floor(cls):
+    for seed in range(3):
+        optimizer, asked = cls(bounds=LISTS, random_state=seed), []
+        for _ in range(25):
+            query = optimizer.ask()
+            asked.append(query.params)
+            optimizer.tell(query, of_lists(query.params))
+        answers = [of_lists(params) for params in asked]
+        assert answers.count(0.0) > 2 and len({*map(str, asked)}) < 25
+        assert of_lists(optimizer.recommend().params) == max(answers)
 
 
 def repeated(optimizer, answer, n):

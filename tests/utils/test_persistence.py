@@ -24,7 +24,7 @@ from skgpb import (
 from skgpb.exceptions import LoadError
 from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.utils.persistence import Reader, Writer, register_kernel
+from skgpb.utils.persistence import Reader, Writer, read_notes, register_kernel
 
 
 def test_sides_are_kept_with_their_kinds(tmp_path):
@@ -214,6 +214,27 @@ def _object_array():
     file = io.BytesIO()
     np.lib.format.write_array(file, np.array([peak], dtype=object))
     return file.getvalue()
+
+
+def test_a_run_is_written_to_an_open_file_and_read_from_it(tmp_path):
+    run = EIOptimizer(bounds=BOUNDS, n_candidates=30, random_state=0)
+    run.run(peak, 4)
+    run.save(tmp_path / "run", notes={"by": "me"})
+    memory = io.BytesIO()
+    run.save(memory, notes={"by": "me"})
+    assert read_notes(memory) == {"by": "me"}
+    with open(tmp_path / "other", "wb") as file:
+        run.save(file)
+    with open(tmp_path / "other", "rb") as file:
+        loaded = [EIOptimizer.load(memory), EIOptimizer.load(file)]
+    for each in loaded:
+        assert_array_equal(each.history_["reward"], run.history_["reward"])
+        assert each.ask() == run.ask()
+    with pytest.raises(TypeError, match=r"path must be a path or a file .* in binary mode"):
+        run.save(io.StringIO())
+    for wrong in (io.StringIO("run"), io.BytesIO(b"run")):
+        with pytest.raises(LoadError, match=r"StringIO|BytesIO"):
+            EIOptimizer.load(wrong)
 
 
 def test_loading_runs_no_code(tmp_path):

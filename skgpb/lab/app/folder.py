@@ -15,7 +15,7 @@ from flask import Flask, redirect, render_template, request
 
 from skgpb._version import __version__
 from skgpb.lab.app.forms import Form, sentence
-from skgpb.lab.app.guard import REFUSALS, Guard, reason_of
+from skgpb.lab.app.guard import REFUSALS, Guard, reason_of, without_folders
 from skgpb.lab.app.pages import guarded_app, make_app
 from skgpb.lab.experiments.listed import ENDING, experiment_in
 from skgpb.lab.experiments.sides import shown
@@ -136,7 +136,7 @@ class Folder:
         path = self._folder.absolute()
         name, path_shown = in_one_line(path.name), in_one_line(str(path))
         common = {"name": name, "path": path_shown, "version": __version__}
-        return render_template(template, **common | values), status
+        return without_folders(render_template(template, **common | values), self._folder), status
 
     def refused(self, error: Any) -> Any:
         """Say why a request is refused; strangers do not learn the name of the folder."""

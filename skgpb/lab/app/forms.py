@@ -10,12 +10,14 @@ from typing import Any
 from skgpb.lab.experiments.answers import read_answer, read_range
 from skgpb.lab.experiments.judgement import expectation
 from skgpb.lab.experiments.records import LabRecord
-from skgpb.lab.experiments.sides import Side, exact, list_of, number, values_in
+from skgpb.lab.experiments.sides import Side, exact, list_of, measured_number, number, values_in
 from skgpb.lab.experiments.texts import cleaned, quoted_name, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
 FEW_SIDES, MOST_SIDES = 2, 50
 LARGEST_SEED = 2**32 - 1
+# Python converts no text of 4,300 digits to a whole number, and no number of a page has so many.
+MOST_DIGITS = 9
 # Kinds of sides in the words of the form.
 KINDS = [
     ("range", "number"),
@@ -107,7 +109,9 @@ def read_count(form: Form, most: int) -> int:
     return int(count)
 
 
-def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | None, float | None]:
+def read_outcome(
+    form: Form, what: str, unit: str, is_scored: bool = False
+) -> tuple[str | None, float | None]:
     """Return the text of the answer and its standard error; None for a failure or no answer.
 
     An answer that is computed from what was measured is an empty text.
@@ -125,7 +129,7 @@ def read_outcome(form: Form, what: str, is_scored: bool = False) -> tuple[str | 
         form.check()
         return "", None
     if value:
-        form.take("value", read_answer, None, what)
+        form.take("value", read_answer, None, what, unit)
     else:
         form.errors["value"] = f"Please give {what}."
     noise = read_noise(form, "its standard error")
@@ -151,7 +155,8 @@ def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any
     measured: dict[str, Any] = {}
     for i, name in enumerate(limited):
         if form.text(f"limited{i}"):
-            measured[name] = form.take(f"limited{i}", number, name)
+            form.take(f"limited{i}", measured_number, name)
+            measured[name] = form.text(f"limited{i}")
     for line in read_lines(form, "measured"):
         try:
             name, value = split_pair(line)
@@ -314,7 +319,12 @@ def _read_sides(form: Form) -> list[Side]:
 def count_sides(form: Form) -> int:
     """Return how many sides a form has room for."""
     text = form.text("n_sides")
-    return min(int(text), MOST_SIDES) if text.isdecimal() else FEW_SIDES
+    return min(read_place(text, FEW_SIDES), MOST_SIDES)
+
+
+def read_place(text: str, default: int) -> int:
+    """Return the whole number in a text, of which the first digits matter; else a default."""
+    return int(text[:MOST_DIGITS]) if text.isdecimal() else default
 
 
 def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any]) -> Side | None:

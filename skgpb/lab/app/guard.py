@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import secrets
 from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from flask import Flask, Request, Response, abort, request
+from markupsafe import escape
 from werkzeug.exceptions import HTTPException
 
 # Maximum size of the text of a form, and of a form with a file, in bytes. A file that is too long
@@ -92,6 +95,16 @@ class Guard:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+def without_folders(page: str, path: Path) -> str:
+    """Return a page without the folders of a file or folder, for browsers on other computers."""
+    if request.remote_addr is None or ipaddress.ip_address(request.remote_addr).is_loopback:
+        return page
+    for place in (path.absolute().parent, path.resolve().parent):
+        for text in (f"{place}{os.sep}", repr(f"{place}{os.sep}")[1:-1]):
+            page = page.replace(escape(text), "")
+    return page
 
 
 def reason_of(error: HTTPException) -> str:

@@ -12,21 +12,22 @@ from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from flask import Flask, Response, abort, redirect, render_template, request, send_file, url_for
 from markupsafe import Markup
+from werkzeug.routing import IntegerConverter
 
 from skgpb._version import __version__
 from skgpb.exceptions import LoadError
 from skgpb.lab.app import forms, views
-from skgpb.lab.app.forms import Form, Mistyped, sentence
-from skgpb.lab.app.guard import REFUSALS, Guard, reason_of
+from skgpb.lab.app.forms import MOST_DIGITS, Form, Mistyped, read_place, sentence
+from skgpb.lab.app.guard import REFUSALS, Guard, reason_of, without_folders
 from skgpb.lab.app.pictures import Paint, draw_replicates
 from skgpb.lab.app.uploads import mark_table, table_of
 from skgpb.lab.app.views import RunView
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.answers import read_range
+from skgpb.lab.experiments.answers import range_within, read_range
 from skgpb.lab.experiments.export import as_csv, as_excel
 from skgpb.lab.experiments.judgement import limits_hold_in_words
 from skgpb.lab.experiments.sides import shown
@@ -35,12 +36,11 @@ from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import THEMES
 from skgpb.plotting._trade_offs import draw_trade_offs
-from skgpb.utils.warnings import Message, holds_warnings, warn
+from skgpb.utils.warnings import without_warnings
 
 # Message on the next page, and the number of the query, or those of the first and the last.
 Said = tuple[str, int | str]
 Change = Callable[[Any], Said]
-Taken = TypeVar("Taken")
 # Fields of a new experiment, and the words of errors that are about them.
 ABOUT = {
     "constraints": "constraint",
@@ -151,10 +151,17 @@ def make_app(
 def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
+    app.url_map.converters["int"] = _Number
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
     app.jinja_env.filters |= {each.__name__: each for each in views.FILTERS}
     guard.watch(app)
     return app
+
+
+class _Number(IntegerConverter):
+    """A whole number in an address."""
+
+    regex = rf"\d{{1,{MOST_DIGITS}}}"
 
 
 class Pages:
@@ -252,7 +259,7 @@ class Pages:
             "token": self._guard.token,
             "home": self._home,
         }
-        return render_template(template, **common | values), status
+        return without_folders(render_template(template, **common | values), self._path), status
 
     def refused(self, error: Any) -> Any:
         """Say why a request is refused; strangers do not learn the names of files."""
@@ -357,7 +364,9 @@ class Pages:
         table = None
         try:
             with table_of(form) as table:
-                _quietly(
+                # Rows that are left out are on the page, not in the terminal.
+                without_warnings(
+                    UserWarning,
                     partial(Experiment.create, self._path, **settings),
                     data=table,
                     skip_outside=skip,
@@ -520,7 +529,8 @@ class Pages:
                 with table_of(form) as table:
                     if table is None:
                         raise ValueError("please paste a table, or choose a file")
-                    n = len(_quietly(experiment.add_table, table, skip_outside=skip))
+                    add = partial(experiment.add_table, table, skip_outside=skip)
+                    n = len(without_warnings(UserWarning, add))
             except ValueError as error:
                 mark_table(form, error, table)
                 raise Mistyped from None
@@ -579,12 +589,16 @@ class Pages:
         experiment = self._existing()
         run, optimizer = RunView(experiment), experiment.optimizer
         what, direction = run.outcome, run.status["direction"]
-        of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, "value_name": what}
+        of_all: dict[str, Any] = {
+            "value_name": what,
+            "value_range": range_within(run.status["answer_range"]),
+        }
+        of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, **of_all}
         paint: dict[str, Paint] = {
             "progress": lambda axes: draw_progress(axes[0], experiment.history(), direction, what),
             "replicates": lambda axes: draw_replicates(axes[0], run.replicates, what),
             "trade-offs": lambda axes: draw_trade_offs(axes[0], run.trade_offs or {}),
-            "slices": lambda axes: SliceDisplay.from_optimizer(optimizer, axes, value_name=what),
+            "slices": lambda axes: SliceDisplay.from_optimizer(optimizer, axes, **of_all),
             "map": lambda axes: PosteriorDisplay.from_optimizer(optimizer, axes[0], **of_map),
         }
         picture = run.map(*sides) if sides else {each.kind: each for each in run.pictures}[kind]
@@ -596,7 +610,7 @@ class Pages:
         form = Form.of("map", request.args)
         d, default = len(run.sides), {"x": "0", "y": "1"}
         form.typed = {name: form.text(name) or value for name, value in default.items()}
-        x, y = (int(t) if t.isdecimal() else d for t in (form.text("x"), form.text("y")))
+        x, y = (read_place(form.text(name), d) for name in ("x", "y"))
         picture = None
         if run.best is None:
             form.errors["x"] = "There is no result yet that a map could show."
@@ -670,7 +684,8 @@ class Pages:
 def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
     """Return the answer that a form gives, see :func:`read_outcome`."""
     status = experiment.status()
-    return forms.read_outcome(form, views.outcome_of(status), bool(status["score"]))
+    what, is_scored = views.outcome_of(status), bool(status["score"])
+    return forms.read_outcome(form, what, status["unit"], is_scored)
 
 
 def surprises_in(
@@ -685,19 +700,6 @@ def surprises_in(
     names, _ = views.asked_with(experiment)
     fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
     return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
-
-
-@holds_warnings
-def _quietly(take: Callable[..., Taken], *arguments: Any, **options: Any) -> Taken:
-    """Let a function take a table; rows that it leaves out are on the page, not in the terminal."""
-    messages: list[Message] | None = []
-    out = take(*arguments, **options)
-    if messages:
-        held, messages = messages, None
-        for message, category in held:
-            if category is not UserWarning:
-                warn(message, category)
-    return out
 
 
 def _empty(id: str) -> Form:

@@ -15,8 +15,15 @@ from skgpb.lab.app.pictures import MAP_HEIGHT, Picture
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.blocks import shift_in_words
 from skgpb.lab.experiments.changes import in_words
-from skgpb.lab.experiments.judgement import beside_limits, expectation, limits_hold_in_words
+from skgpb.lab.experiments.judgement import (
+    beside_answer,
+    beside_limits,
+    expectation,
+    limits_hold_in_words,
+    preferred_in_words,
+)
 from skgpb.lab.experiments.kept import outcome_limits
+from skgpb.lab.experiments.limits import computed, measured_for
 from skgpb.lab.experiments.limits import in_words as limit_in_words
 from skgpb.lab.experiments.reasons import reason_in_words
 from skgpb.lab.experiments.sides import Side, in_percent, rounded, shown
@@ -49,8 +56,7 @@ def result_of(entry: dict[str, Any]) -> str:
         text = f"{shown(entry['answer'])}"
         if entry["noise"] is not None:
             text += f" ± {shown(entry['noise'])}"
-        if entry["within_limits"] is False:
-            text += ", beyond a limit"
+        text += beside_answer(entry)
     return text
 
 
@@ -86,8 +92,7 @@ def outcome_of(status: dict[str, Any]) -> str:
 
 def asked_with(experiment: Experiment) -> tuple[list[str], str]:
     """Return what else is asked for: names of what is in the score or has a limit; the block."""
-    names = [*experiment.scored, *outcome_limits(experiment.optimizer)]
-    return list(dict.fromkeys(names)), experiment.status()["block"]
+    return experiment.counted, experiment.status()["block"]
 
 
 @dataclass(frozen=True)
@@ -149,13 +154,16 @@ class RunView:
         self.blocks: list[tuple[str, int, str]] = [
             (each["block"], each["n_answers"], shift_in_words(each)) for each in experiment.blocks()
         ]
-        limits = outcome_limits(experiment.optimizer)
+        limits = [
+            (f"{name}, " * bool(computed(name)) + limit_in_words(*ends), measured_for([name]))
+            for name, ends in outcome_limits(experiment.optimizer).items()
+        ]
         #: What else is measured and is in the score or has a limit.
         self.limited: list[SideView] = [
             SideView(
                 name,
                 f"limited{i}",
-                f"Limit: {limit_in_words(*limits[name])}." if name in limits else "",
+                " ".join(f"Limit: {text}." for text, parts in limits if name in parts),
                 [],
                 {},
             )
@@ -236,7 +244,7 @@ def _about(best: dict[str, Any], block: str) -> str:
         )
     if best["beware"]:
         about += f". {best['beware']}"
-    return f"{about}."
+    return " ".join([f"{about}.", *map(sentence, preferred_in_words(best))])
 
 
 def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
@@ -262,16 +270,18 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
         f"{shown(best['best_answer']['answer'])}.",
     )
     pictures = [progress, slices] if n_answered else [slices]
-    if run.trade_offs is not None:
+    if run.trade_offs is not None and run.trade_offs["best"]:
         names = run.trade_offs["names"]
         numbers = ", ".join(map(str, run.trade_offs["best"]))
         share = in_percent(run.trade_offs["hypervolume"])
+        within = " within the limits" if run.status["limits"] else ""
         more = "" if len(names) == 2 else f" Counting {' and '.join(names[2:])} as well."
         compromises = Picture(
             "trade-offs",
             f"The best compromises between {' and '.join(names)} are experiments {numbers}: no "
-            f"other result is better in everything. They cover {share} of what lies between the "
-            f"worst and the best values.{more}",
+            f"other result{within} is better in everything. They cover {share} of what lies "
+            f"between the worst and the best values.{more}"
+            + (" Crosses are beyond a limit." if run.trade_offs["beyond"] else ""),
             f"{names[1]} over {names[0]} of all results; the best compromises are {numbers}.",
         )
         pictures.insert(-1, compromises)

@@ -18,6 +18,8 @@ from typing import Any, NoReturn, TextIO
 import skgpb
 from skgpb.lab.cli.arguments import UsageError
 
+# cmd.exe leaves single quotes in the arguments, and splits at the blanks between them.
+LEAVES_QUOTES = os.name == "nt"
 # 128 and the numbers of SIGINT and SIGPIPE.
 INTERRUPTED, READER_GONE = 130, 141
 
@@ -99,10 +101,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run_command(argv: list[str]) -> int:
     try:
+        _check_quotes(argv)
         arguments = _parser(argv).parse_args(argv)
         arguments.run(arguments)
     except UsageError as error:
-        _complain(f"error: {' '.join(str(error).split())}")
+        from skgpb.lab.datasets.credentials import without_secrets  # takes as long as commands
+
+        # The address of a database may stand where a file or an answer belongs.
+        _complain(f"error: {' '.join(without_secrets(str(error), argv).split())}")
         return 2
     except KeyboardInterrupt:
         _complain("interrupted")
@@ -110,6 +116,16 @@ def _run_command(argv: list[str]) -> int:
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
     return 0
+
+
+def _check_quotes(argv: list[str]) -> None:
+    """Refuse arguments between single quotes where the shell has left these."""
+    first = next((i for i, each in enumerate(argv) if each.startswith("'")), len(argv))
+    last = next((each for each in argv[first:] if each.endswith("'")), None)
+    if LEAVES_QUOTES and last is not None:
+        raise UsageError(
+            f"this shell takes single quotes for letters, got {argv[first]}: write double quotes"
+        )
 
 
 def _complain(what: str) -> None:

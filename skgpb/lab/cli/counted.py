@@ -137,12 +137,14 @@ def code_said(code: float, target: str, where: str) -> str:
     )
 
 
-def outliers_said(result: dict[str, Any], where: str) -> str:
-    """Say where outliers are, and as what they count."""
-    low, high = (number(end, 4) for end in result["outliers_count_as"])
+def outliers_said(result: dict[str, Any], where: str, extremes: tuple[float, float]) -> str:
+    """Say where outliers are, and as what they count; ``extremes`` are the lowest and highest."""
+    low, high = result["outliers_count_as"]
+    beyond = [low] * (extremes[0] < low) + [high] * (extremes[1] > high)
+    counted = " or ".join(number(end, 4) for end in beyond)
     return (
         f"Values far from all others, perhaps mistyped{where}. In the search, the verdict and all "
-        f"averages above they count as {low} or {high}. As they are, these rows average "
+        f"averages above they count as {counted}. As they are, these rows average "
         f"{number(result['true_average'])} and the whole table "
         f"{number(result['true_average_of_table'])}."
     )

@@ -121,6 +121,4 @@ def _spans_of(seen: Moments) -> list[np.ndarray]:
 
 def said(value: Any) -> str:
     """Say a category or an end of an interval, for people."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

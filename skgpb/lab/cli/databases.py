@@ -211,6 +211,6 @@ def _remarks(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]
         outliers = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
         more = f" and {n - len(outliers):,} more" if n > len(outliers) else ""
         remarks.append(
-            outliers_said(result, f", in {count(n, 'row')}: {', '.join(outliers)}{more}")
+            outliers_said(result, f", in {count(n, 'row')}: {', '.join(outliers)}{more}", extremes)
         )
     return remarks

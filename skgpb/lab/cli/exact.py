@@ -215,7 +215,8 @@ def _remarks(found: ExactFound, result: dict[str, Any]) -> list[str]:
             for each, row in zip(outliers, rows.tolist(), strict=False)
         )
         more = f" and {len(outliers) - NAMED:,} more" if len(outliers) > NAMED else ""
-        remarks.append(outliers_said(result, f": {shown}{more}"))
+        values = [each["value"] for each in outliers]
+        remarks.append(outliers_said(result, f": {shown}{more}", (min(values), max(values))))
     return remarks
 
 

@@ -34,8 +34,13 @@ from skgpb.lab.experiments.answers import read_range
 from skgpb.lab.experiments.blocks import shift_in_words
 from skgpb.lab.experiments.changes import in_words
 from skgpb.lab.experiments.export import write_table
-from skgpb.lab.experiments.judgement import beside_limits, expectation, limits_hold_in_words
-from skgpb.lab.experiments.kept import outcome_limits
+from skgpb.lab.experiments.judgement import (
+    beside_answer,
+    beside_limits,
+    expectation,
+    limits_hold_in_words,
+    preferred_in_words,
+)
 from skgpb.lab.experiments.limits import in_words as limit_in_words
 from skgpb.lab.experiments.listed import ENDING, experiments_in
 from skgpb.lab.experiments.reasons import reason_in_words
@@ -360,7 +365,14 @@ def _new(arguments: argparse.Namespace) -> Said:
     n_past = status["n_given"] + status["n_answered"]
     if n_past:
         lines.append(f"{count(n_past, 'answer')} of the past are taken from {arguments.data}")
+        lines += _not_used(status)
     return status, [*lines, f"next: {program()} ask {quote(arguments.run_file)}"]
+
+
+def _not_used(status: dict[str, Any]) -> list[str]:
+    """Name the columns of a table that are saved and that nothing is learned from."""
+    names = ", ".join(status["not_used"])
+    return [f"saved, but not used without a limit, a score or a block: {names}"] if names else []
 
 
 def program() -> str:
@@ -388,7 +400,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     if others:
         lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
-    names = [quote(f"{quoted_name(name)}=VALUE") for name in _limited(experiment)]
+    names = [quote(f"{quoted_name(name)}=VALUE") for name in experiment.counted]
     status = experiment.status()
     block = status["block"]
     if block and block not in ("operator", "date"):
@@ -450,6 +462,8 @@ def _tell(arguments: argparse.Namespace) -> Said:
                 stacklevel=2,
             )
     lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
+    if arguments.data is not None:
+        lines += _not_used(experiment.status())
     return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
 
 
@@ -605,7 +619,7 @@ def _history(arguments: argparse.Namespace) -> Said:
 def _listed(experiment: Experiment) -> list[str]:
     """Return a table of all queries, and what was written on them."""
     status, history = experiment.status(), experiment.history()
-    names, limited = [side.name for side in experiment.sides], _limited(experiment)
+    names, limited = [side.name for side in experiment.sides], experiment.counted
     rows = [
         [
             str(e["query"]),
@@ -653,6 +667,7 @@ def _best(arguments: argparse.Namespace) -> Said:
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
         *_apart(status, best, unit),
+        *preferred_in_words(best),
         *limits_hold_in_words(best),
         f"best answer {beside_limits(best)}so far: "
         f"{shown(top['answer'])}{unit}, of query {top['query']}",
@@ -704,6 +719,8 @@ def _not_beaten(experiment: Experiment) -> list[str]:
         f"{'large' if is_large else 'small'} {name}"
         for name, is_large in zip(found["names"], found["larger_is_better"], strict=True)
     ]
+    if not found["best"]:
+        return []
     numbers = ", ".join(map(str, found["best"]))
     return [
         f"best compromises so far between {' and '.join(wanted)}: queries {numbers}; they cover "
@@ -720,11 +737,6 @@ def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]
         f"and shift by {shown(apart, 3)}{unit} from one {status['block']} to another (standard "
         f"deviation); what is expected is for an average {status['block']}"
     ]
-
-
-def _limited(experiment: Experiment) -> list[str]:
-    """Return the names of what else is measured and has a limit, or is in the score."""
-    return list(dict.fromkeys([*outcome_limits(experiment.optimizer), *experiment.scored]))
 
 
 def _state(experiment: Experiment) -> list[str]:
@@ -745,6 +757,7 @@ def _state(experiment: Experiment) -> list[str]:
         setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
         lines.append(f"recommended so far: {setting}; {_expected(best)}")
         lines += [best["beware"]] if best["beware"] else []
+        lines += limits_hold_in_words(best)
     return lines
 
 
@@ -775,7 +788,9 @@ def _looks_for(status: dict[str, Any]) -> str:
 
 
 def _outcome(entry: dict[str, Any]) -> str:
-    return entry["status"] if entry["answer"] is None else shown(entry["answer"])
+    if entry["answer"] is None:
+        return str(entry["status"])
+    return shown(entry["answer"]) + beside_answer(entry)
 
 
 def _setting(params: dict[str, Any]) -> list[str]:

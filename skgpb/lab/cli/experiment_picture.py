@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import Any
 
 from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.answers import range_within
 from skgpb.lab.experiments.sides import shown
 from skgpb.lab.experiments.texts import in_one_line
 from skgpb.plotting import SliceDisplay
@@ -53,7 +54,8 @@ def draw_experiment(experiment: Experiment) -> Any:
     figure = Figure(figsize=(width, (rows + 1) * PANEL[1] + AROUND[1]), layout="constrained")
     halves: Any = figure.subfigures(2, 1, height_ratios=[rows, 1])
     slices, progress = halves
-    _draw_slices(slices, experiment.optimizer, (rows, columns, d), value)
+    ends = range_within(status["answer_range"])
+    _draw_slices(slices, experiment.optimizer, (rows, columns, d), value, ends)
     draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
     say(figure)
     figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
@@ -75,12 +77,18 @@ def _title(experiment: Experiment, value: str, width: int) -> list[str]:
     ]
 
 
-def _draw_slices(figure: Any, optimizer: Any, shape: tuple[int, int, int], value: str) -> None:
+def _draw_slices(
+    figure: Any,
+    optimizer: Any,
+    shape: tuple[int, int, int],
+    value: str,
+    ends: tuple[float, float],
+) -> None:
     rows, columns, d = shape
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for unused in panels[d:]:
         unused.remove()
-    SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value)
+    SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value, value_range=ends)
     # Below, where it hides nothing.
     panels[0].get_legend().remove()
     add_legend_of_figure(figure, handles_of(panels[:d]), 4, fontsize="small")

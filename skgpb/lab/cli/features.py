@@ -90,9 +90,8 @@ class FeatureLimits:
             return "yes" if value else "no"
         if self.column.kind == "dates":
             return iso_date(value)
-        text = repr(value)
-        text = text if "e" in text else f"{value:,}".removesuffix(".0")
-        return f"{text} %" if self.column.is_percent else text
+        # No commas between thousands: a year is a number, too.
+        return f"{repr(value).removesuffix('.0')} {self.column.unit}".rstrip()
 
     @property
     def condition(self) -> str:
@@ -116,5 +115,5 @@ def limits_of(column: Column, side: Range | Categories) -> FeatureLimits:
     elif high is not None:
         above = values[values >= high]
         if len(inside) and len(above):
-            high = -shortest(-float(above.min()), -float(inside.max()))
+            high = 0.0 - shortest(-float(above.min()), -float(inside.max()))
     return FeatureLimits(column, low, high, missing=missing)

@@ -203,7 +203,7 @@ def ledger_of(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedge
         known_by = [name for name in file.names(features) if name in named] or features
         # As texts, so that it does not matter what each search takes them for.
         public = {column.name: _cells_of(column) for column in file.read(known_by, known_by)}
-        return PrivacyLedger(arguments.ledger, public, target=arguments.target)
+        return PrivacyLedger(arguments.ledger, public, target=table.target)
     except ValueError as error:
         raise UsageError(f"--ledger: {error}") from error
 

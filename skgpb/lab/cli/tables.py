@@ -16,6 +16,7 @@ from skgpb.lab.datasets.columns import TOTAL, CellError, Column
 from skgpb.lab.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.lab.datasets.sources import STDIN
 from skgpb.lab.datasets.table import TableFile
+from skgpb.lab.experiments.texts import split_pair, unquoted
 from skgpb.lab.tables.checks import MOST_CHECKED, identity_of
 from skgpb.lab.tables.subgroup import numbered
 
@@ -25,7 +26,9 @@ ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
 SHARE, FEWEST = 0.05, 2
 # Further columns of a file that may be an identity.
 MOST_OTHERS = 50
-TWO_ANSWERS = ", nor are all cells yes or no: write 1 for what is to be frequent and 0 for all else"
+TWO_ANSWERS = (
+    ", nor are all cells yes or no: say which text counts as 1, and all others as 0, by --target {}"
+)
 SEVERAL_TARGETS = (
     "--target takes one column, got {}: what is best for one is not best for the other. Search for "
     "each, or put what they are worth together into a column of its own"
@@ -44,6 +47,8 @@ class SearchTable:
         Their features.
     values : ndarray of shape (n_rows,)
         Their targets.
+    target : str
+        Column of the targets.
     rows : ndarray of shape (n_rows,)
         Their numbers in the file, from 0.
     columns : list of Column
@@ -65,6 +70,7 @@ class SearchTable:
     file: TableFile
     features: list[Column]
     values: np.ndarray
+    target: str
     rows: np.ndarray
     columns: dict[str, Column]
     conditions: tuple[str, ...]
@@ -214,32 +220,33 @@ def read_search(arguments: argparse.Namespace) -> SearchTable:
 def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchTable:
     file = TableFile(arguments.data, TableFormat(**given_for(TableFormat, arguments)))
     asked = [] if condition is None else condition.columns
-    if arguments.epsilon is not None and arguments.target in asked:
+    sought, counted = _target_of(file, arguments)
+    if arguments.epsilon is not None and sought in asked:
         raise ValueError(
-            f"--where compares {arguments.target!r}, which --epsilon protects: which rows are "
+            f"--where compares {sought!r}, which --epsilon protects: which rows are "
             "searched would tell of it"
         )
     together = [] if arguments.group is None else [arguments.group]
-    names = list(dict.fromkeys([*arguments.features, arguments.target, *asked, *together]))
+    names = list(dict.fromkeys([*arguments.features, sought, *asked, *together]))
     texts = {*arguments.one_hot, *arguments.groups}
-    read = file.read(names, texts, numbers=[arguments.target], keep_unreadable=True)
+    of_target = {"numbers" if counted is None else "verbatim": [sought]}
+    read = file.read(names, texts, **of_target, keep_unreadable=True)
     columns = dict(zip(names, read, strict=True))
     if arguments.dates is not None and all(column.kind != "dates" for column in read):
         raise ValueError(
             f"--dates {arguments.dates} has no effect: none of the columns "
             f"{', '.join(map(repr, names))} holds dates"
         )
-    features, target = (
-        [columns[name] for name in arguments.features],
-        columns[arguments.target].as_numbers,
-    )
+    features, target = [columns[name] for name in arguments.features], columns[sought].as_numbers
+    if counted is not None:
+        target = columns[sought] = columns[sought].equal_to(counted)
     n_read = len(target.values)
     selected = np.ones(n_read, dtype=bool) if condition is None else condition.rows(columns)
     if not selected.any():
         raise ValueError(f"--where {arguments.where!r} selects none of the {n_read:,} rows")
     n_unreadable = _check_readable(file, columns, selected, arguments)
     try:
-        target.check_numbers(TWO_ANSWERS)
+        target.check_numbers(TWO_ANSWERS.format(_choices(target)))
         if arguments.epsilon is not None:
             _check_target(target, selected)
         needed = [target, *(features if arguments.drop_missing else [])]
@@ -275,12 +282,14 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
         "{:,} not selected by --where": n_read - int(selected.sum()),
         "{:,} cells that cannot be read count as missing": n_unreadable,
+        "{:,} cells such as <0.5 or >100 count as their limit": _n_limits(columns, rows),
         **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
     }
     return SearchTable(
         file=file,
         features=[kept[column.name] for column in features],
         values=values,
+        target=sought,
         rows=rows,
         columns=kept,
         conditions=(*given, *there),
@@ -290,6 +299,30 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         together=numbers,
         identity=identity,
     )
+
+
+def _target_of(file: TableFile, arguments: argparse.Namespace) -> tuple[str, str | None]:
+    """Return the column of the target, and the text that counts as 1 in "status = pass"."""
+    given = arguments.target
+    if "=" not in given or given in file.names(arguments.features):
+        return given, None
+    try:
+        name, text = split_pair(given)
+    except ValueError as error:
+        raise UsageError(f"--target: {error}") from None
+    if name in (*arguments.features, arguments.group):
+        raise UsageError(f"--target {given!r} is about a column of --features or --group")
+    return name, unquoted(text)
+
+
+def _choices(target: Column) -> str:
+    """Return --target for the first two texts of a column, between quotes for a shell."""
+    return " or ".join(quoted(f"{target.name} = {label}") for label in target.labels[:2])
+
+
+def _n_limits(columns: Mapping[str, Column], rows: np.ndarray) -> int:
+    """Return how many cells of some rows are limits."""
+    return sum(row in column.limits for column in columns.values() for row in rows.tolist())
 
 
 def _identity(

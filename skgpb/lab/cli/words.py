@@ -45,4 +45,4 @@ def number(x: float, digits: int = 6) -> str:
     """Format a number with some significant digits and thousands separators, without exponent."""
     if 10.0**digits <= abs(x) < LONGEST:
         return f"{float(f'{x:.{digits}g}'):,.0f}"
-    return f"{x:,.{digits}g}"
+    return f"{x:z,.{digits}g}"

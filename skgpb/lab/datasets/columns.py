@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -11,16 +12,21 @@ import numpy as np
 from skgpb.lab.datasets.dates import SECONDS_PER_DAY, days_of, is_like_date
 from skgpb.lab.datasets.format import TableError, in_one_line
 from skgpb.lab.datasets.numbers import (
+    SECONDS,
+    SIGNS,
     Decimal,
+    Reading,
     UnclearError,
     is_missing,
-    is_percent,
-    number_of,
+    reading_of,
+    reason_against,
 )
 from skgpb.utils.validation import TRUE_OR_FALSE, YES_OR_NO
 
 # Sums and squares of larger numbers overflow.
 LARGEST = 1e150
+# Texts of a column that a message shows.
+SHOWN = 8
 # First cells of a last row that holds the sums of all others.
 TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
 TOTAL = ": a row of totals does not belong to the table, remove it"
@@ -61,8 +67,10 @@ class Column:
         The different texts, sorted; empty for other kinds.
     is_boolean : bool, default=False
         True if the numbers 1 and 0 stand for true and false.
-    is_percent : bool, default=False
-        True if every number has a percent sign.
+    unit : str, default=""
+        Unit that every number has in its cell, such as %; of durations, seconds.
+    limits : mapping of int to str
+        Texts of the cells that are limits, such as <0.5, by their rows. Their value is the limit.
     unreadable : mapping of int to Unreadable
         Cells that are not numbers, or not dates, where most others are, by their rows. Their value
         is NaN.
@@ -73,7 +81,8 @@ class Column:
     values: np.ndarray
     labels: tuple[str, ...] = ()
     is_boolean: bool = False
-    is_percent: bool = False
+    unit: str = ""
+    limits: Mapping[int, str] = field(default_factory=dict)
     unreadable: Mapping[int, Unreadable] = field(default_factory=dict)
 
     @property
@@ -85,7 +94,7 @@ class Column:
         """Return the column of some rows, with the texts that they have."""
         values = self.values[rows]
         if self.kind != "texts":
-            return replace(self, values=values, unreadable={})
+            return replace(self, values=values, limits={}, unreadable={})
         there = ~np.isnan(values)
         codes, values[there] = np.unique(values[there], return_inverse=True)
         return replace(self, values=values, labels=tuple(self.labels[int(i)] for i in codes))
@@ -96,17 +105,45 @@ class Column:
         named = [label.lower() for label in self.labels]
         if self.kind != "texts" or not named or not set(named) <= set(YES_OR_NO):
             return self
-        meaning = np.array([YES_OR_NO[label] for label in named] + [np.nan])
-        values = meaning[np.where(self.missing, len(named), self.values).astype(np.intp)]
-        return Column(self.name, "numbers", values)
+        return self._meaning([YES_OR_NO[label] for label in named])
+
+    def equal_to(self, label: str) -> Column:
+        """Return a column of texts with 1 for one of them and 0 for all others.
+
+        Raises
+        ------
+        ValueError
+            If no cell has this text.
+        """
+        if label not in self.labels:
+            raise ValueError(
+                f"no cell of the column {self.name!r} is {label!r}; there are {_first(self.labels)}"
+            )
+        return self._meaning([float(each == label) for each in self.labels])
+
+    def _meaning(self, numbers: Sequence[float]) -> Column:
+        """Return a number for each text."""
+        values = np.array([*numbers, np.nan])
+        places = np.where(self.missing, len(numbers), self.values).astype(np.intp)
+        return Column(self.name, "numbers", values[places])
 
     def check_numbers(self, of_texts: str = "") -> None:
         """Raise a CellError where a column holds something else; it may say more of texts."""
-        if self.kind != "numbers":
-            row = int(np.flatnonzero(~self.missing)[0])
-            what = repr(self.labels[int(self.values[row])]) if self.labels else "a date"
-            more = of_texts if self.labels else ""
-            raise CellError(row, self.name, f"{what} is not a number{more}")
+        if self.kind == "numbers":
+            return
+        rows = np.flatnonzero(~self.missing)
+        if not self.labels:
+            raise CellError(rows[0], self.name, "a date is not a number")
+        reasons = {i: why for i, text in enumerate(self.labels) if (why := reason_against(text))}
+        row = int(next((row for row in rows if self.values[row] in reasons), rows[0]))
+        label = int(self.values[row])
+        reason = reasons.get(label, f"{self.labels[label]!r} is not a number")
+        raise CellError(row, self.name, reason + of_texts)
+
+
+def _first(labels: Sequence[str]) -> str:
+    """Write the first of some texts."""
+    return ", ".join(map(repr, labels[:SHOWN])) + ", ..." * (len(labels) > SHOWN)
 
 
 def column_of(
@@ -174,7 +211,7 @@ def _typed(name: str, series: Any) -> Column | None:
     """Convert columns that pandas recognises as numbers or dates; None for all others."""
     kind = getattr(series.dtype, "kind", "O")
     if kind == "m":
-        raise ValueError(f"column {name!r} holds durations: write them as numbers, such as seconds")
+        return Column(name, "numbers", series.dt.total_seconds().to_numpy(float), unit=SECONDS)
     if kind == "M":
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz else series
         values = moments.to_numpy("datetime64[us]")
@@ -241,24 +278,44 @@ class _Cells:
         truths = [TRUE_OR_FALSE.get(text.lower()) for text in self.texts]
         if truths and None not in truths:
             return self.column("numbers", truths, is_boolean=True)
-        meaning, reasons, unclear = [], {}, []
+        readings, reasons, unclear = [Reading(np.nan)] * len(self.texts), {}, []
         for i, (cell, text) in enumerate(zip(self.cells, self.texts, strict=True)):
+            is_text = not isinstance(cell, int | float) or isinstance(cell, bool)
             try:
-                is_text = isinstance(cell, str | bool)
-                meaning.append(number_of(text, mark, mixed) if is_text else float(cell))
-            except (TypeError, ValueError) as error:
-                total = TOTAL if text.lower() in TOTALS else ""
-                reasons[i] = str(error) + total if is_text else f"{text!r} is not a number"
-                meaning.append(np.nan)
+                readings[i] = reading_of(text, mark, mixed) if is_text else Reading(float(cell))
+            except ValueError as error:
+                reasons[i] = str(error) + (TOTAL if text.lower() in TOTALS else "")
                 unclear += [i] * isinstance(error, UnclearError)
-        like = [i not in reasons or i in unclear for i in range(len(meaning))]
-        if meaning and not self.most(like) and not (whatever and any(like)):
+        unit = self._unit_of(readings, reasons)
+        like = [i not in reasons or i in unclear for i in range(len(readings))]
+        # Without a number that is none there are classes, such as <=50K and >50K.
+        are_numbers = any(a and not each.limit for a, each in zip(like, readings, strict=True))
+        if like and not (are_numbers and (self.most(like) or whatever)):
             return None
         for i in unclear[: 0 if mixed else 1]:
             raise self.error(i, reasons[i])
-        percent = bool(meaning) and all(map(is_percent, self.texts))
-        wrong = self.unreadable(reasons)
-        return self.column("numbers", meaning, is_percent=percent, unreadable=wrong)
+        is_limit = np.array([*(bool(each.limit) for each in readings), False])[self.codes]
+        return self.column(
+            "numbers",
+            [np.nan if i in reasons else each.value for i, each in enumerate(readings)],
+            unit=unit,
+            limits={row: self.texts[self.codes[row]] for row in np.flatnonzero(is_limit).tolist()},
+            unreadable=self.unreadable(reasons),
+        )
+
+    def _unit_of(self, readings: Sequence[Reading], reasons: dict[int, str]) -> str:
+        """Return the unit of all numbers; numbers in other units than most get a reason."""
+        rows: Counter[str] = Counter()
+        for i, each in enumerate(readings):
+            rows[each.unit] += int(self.n_rows[i]) * (i not in reasons)
+        usual = max(rows, key=rows.__getitem__, default="")
+        alike = SIGNS if usual in SIGNS else {usual}
+        for i, each in enumerate(readings):
+            if i not in reasons and each.unit not in alike:
+                said = f"is not in {usual}, as" if usual else "has a unit, unlike"
+                reasons[i] = f"{self.texts[i]!r} {said} most others of the column"
+        units = {each.unit for i, each in enumerate(readings) if i not in reasons}
+        return units.pop() if len(units) == 1 else ""
 
     def dates(self, pattern: str | None) -> Column | None:
         """Return them as dates if most are."""

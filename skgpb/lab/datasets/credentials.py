@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote_plus
 
 from skgpb.exceptions import DatabaseError
@@ -19,6 +20,8 @@ _SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
 _PARAMETER = re.compile(rf"(?:{_SECRET.pattern})[^\s=]*=([^\s&;#]*)", re.IGNORECASE)
 # Other words that look like addresses; pathlib leaves one of two slashes.
 _ADDRESS = re.compile(r"@|\w{2}:/")
+# Characters between the parts of an address.
+_MARK = re.compile(r"[:/@=?&;#,\s]+")
 # Shorter texts are no passwords, and would also be replaced inside words.
 SHORTEST_SECRET = 6
 # Names of files and tables; the first characters are a drive.
@@ -82,10 +85,24 @@ def without_addresses(text: str) -> str:
     )
 
 
+def without_secrets(text: str, given: Iterable[str]) -> str:
+    """Return a text without the passwords in what the user gave, if that looks like an address."""
+    for each in given:
+        if (_ADDRESS.search(each) or _PARAMETER.search(each)) and not os.path.exists(each):
+            for secret in (each, os.path.normpath(each)):
+                text = text.replace(secret, shown(each))
+            # A message may have a part of it, such as a folder.
+            parts = {part for part in _MARK.split(each) if len(part) >= SHORTEST_SECRET}
+            for secret in (*secrets_of(each), *parts - set(_MARK.split(shown(each)))):
+                text = text.replace(secret, "***")
+    return text
+
+
 def secrets_of(url: str) -> tuple[str, ...]:
     """Return the passwords and tokens of a connection string and of the environment."""
     found = _PARAMETER.findall(url)
-    scheme, _, rest = url.partition("://")
+    scheme, mark, rest = url.partition("://")
+    rest = rest if mark else url
     user, at, place = rest.partition("?")[0].rpartition("@")
     if at and ":" in user:
         found.append(user.split(":", 1)[1])

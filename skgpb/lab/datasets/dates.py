@@ -17,19 +17,26 @@ _YEAR_LAST = re.compile(
     r"(?P<first>\d{1,2})(?P<sign>[./-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})" + _TIME
 )
 _YEAR_FIRST = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}" + _TIME)
+_YEAR = r"(?P<year>(?:1[89]|2[01])\d{2})"
+_MONTH = r"(?P<month>0?[1-9]|1[0-2])"
+_OF_MONTH = (re.compile(rf"{_YEAR}[-/]{_MONTH}"), re.compile(rf"{_MONTH}[-/]{_YEAR}"))
+_NAME = (
+    r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
+    r"|oct(ober)?|nov(ember)?|dec(ember)?)\.?"
+)
 _DAY = r"\d{1,2}(st|nd|rd|th|\.)?"
 # With a month in English, and a weekday or not. pandas reads them, and would read much else.
 _IN_WORDS = re.compile(
     rf"(?=.*\b\d{{4}}\b)((mon|tue|wed|thu|fri|sat|sun)\w*\W+)?(\d{{4}}\W+|{_DAY}\W+)?"
-    r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
-    r"|oct(ober)?|nov(ember)?|dec(ember)?)\.?"
-    rf"\W+({_DAY}\W+\d{{4}}|{_DAY}|\d{{4}}){_TIME}",
+    rf"{_NAME}\W+({_DAY}\W+\d{{4}}|{_DAY}|\d{{4}}){_TIME}",
     re.IGNORECASE,
 )
 # Dates to people, of which the century or the language is not clear to others.
 _LIKE_A_DATE = re.compile(
     r"\d{1,2}([./-])\d{1,2}\1\d{2}(\W.*)?"
     r"|\d{1,2}\.?[ -](de )?[^\W\d]{3,}\.?[ -](de )?'?\d{2,4}(\W.*)?"
+    rf"|{_NAME}[ /-]'?\d{{2}}",
+    re.IGNORECASE,
 )
 
 
@@ -50,7 +57,8 @@ def days_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray:
         None of them missing.
     pattern : str, default=None
         Format of the dates, for ``datetime.strptime``. None for ISO 8601, months in English words,
-        the year first, and the year last where it is clear which number is the day.
+        the year first, and the year last where it is clear which number is the day. A month is its
+        first day.
 
     Raises
     ------
@@ -66,7 +74,7 @@ def days_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray:
 
 def is_like_date(text: str) -> bool:
     """Return whether a text looks like a date, whether or not it is clear which."""
-    forms = (_YEAR_FIRST, _YEAR_LAST, _IN_WORDS, _LIKE_A_DATE)
+    forms = (_YEAR_FIRST, _YEAR_LAST, *_OF_MONTH, _IN_WORDS, _LIKE_A_DATE)
     return any(form.fullmatch(text.strip()) for form in forms)
 
 
@@ -94,7 +102,10 @@ def _moment_of(text: str) -> datetime:
 
 
 def _year_first(text: str, day_first: dict[str, bool]) -> str:
-    """Write a date that has the year last with the year first."""
+    """Write a date that has the year last with the year first, and a month as its first day."""
+    for form in _OF_MONTH:
+        if found := form.fullmatch(text):
+            return f"{found['year']}-{found['month']:0>2}-01"
     match = _YEAR_LAST.fullmatch(text)
     if match is None:
         return text

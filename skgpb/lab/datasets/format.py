@@ -20,6 +20,8 @@ _UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 # Maximum number of lines among which a header is looked for.
 MOST_TITLES = 20
+# Maximum number of lines of a header that is looked for.
+MOST_HEADER = 4
 _NUMBER = re.compile(r"(?![12]\d{3}$)[-+$€£]?[\d.,]*\d ?[%$€£]?")
 
 
@@ -139,8 +141,8 @@ class Header:
 
     def _likely(self, columns: Sequence[str]) -> tuple[int, int] | None:
         """Return where a header with some columns begins, and how many lines it has."""
-        for n in (1, 2):
-            for start in range(min(len(self.lines), MOST_TITLES)):
+        for n in range(1, MOST_HEADER + 1):
+            for start in range(min(len(self.lines) - n + 1, MOST_TITLES)):
                 names = Header.of(self.lines[start:], TableFormat(header=n), self.table).names
                 if (start, n) != (0, self.n_lines) and set(columns) <= set(names):
                     return start, n
@@ -149,13 +151,15 @@ class Header:
     def _titles(self, start: int, n_lines: int = 1) -> TableError:
         """Return an error that says where the header is likely to be."""
         first = next((cell.strip() for cell in self.lines[0].cells if cell.strip()), "")
-        numbers = " and ".join(str(line.number) for line in self.lines[start : start + n_lines])
+        *others, last = [str(line.number) for line in self.lines[start : start + n_lines]]
+        numbers = f"{', '.join(others)} and {last}" if others else last
         above = f"lines above its header, the first of which begins with {first!r}"
         skip = f"--skip-lines {self.lines[start - 1].number}" if start else ""
+        several = f"a header of {n_lines} lines"
         return TableError(
-            f"{self.table} has {above if start else 'a header of two lines'}: the header is likely "
+            f"{self.table} has {above if start else several}: the header is likely "
             f"line{'s' * (n_lines > 1)} {numbers}",
-            " ".join(filter(None, [skip, "--header 2" * (n_lines - 1)])),
+            " ".join(filter(None, [skip, f"--header {n_lines}" * (n_lines > 1)])),
         )
 
     def _explained(self, reason: str, columns: Sequence[str]) -> ValueError:

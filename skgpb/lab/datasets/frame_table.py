@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -130,9 +131,14 @@ class ExcelTable:
 
     @contextmanager
     def _book_told(self) -> Iterator[None]:
-        """Turn whatever the library meets in a damaged book into a ValueError."""
+        """Turn whatever the library meets in a damaged book into a ValueError.
+
+        Its warnings are about styles, validation and headers of pages, which no table has.
+        """
         try:
-            yield
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", module="openpyxl")
+                yield
         except (OSError, MemoryError):
             raise
         except Exception as error:  # its readers check nothing: any operation may fail first

@@ -1,15 +1,21 @@
 """The privacy account of every row of a table, in a file that all searches of the table share.
 
-The file is text with one JSON object per line. The first line names the table and the column. Each
-further line is either the cost of an answer, with the rows that pay it, or the answer::
+The file is text with one JSON object per line. The first line names the table and the column, the
+second one counts the further ones. Each of these is either the cost of an answer, with the rows
+that pay it, or the answer::
 
-    {"spend": 0.0061, "range": [0.0, 100.0], "rows": "eJx7..."}
-    {"answer": 41.7, "variance": 0.83, "to": 0}
+    {"lines":            2}
+    {"spend": 0.0061, "range": [0.0, 100.0], "rows": "eJx7...", "sha256 to here": "5f0c..."}
+    {"answer": 41.7, "variance": 0.83, "to": 0, "sha256 to here": "92ab..."}
 
 The cost of Gaussian noise is in zCDP. Laplace noise has its ``epsilon`` instead of ``spend``. Rows
-are bits, packed by zlib and base64; ``to`` counts the lines that spend. A line is on the disk
-before its answer is drawn, and lines are only ever added. So a process that is killed has spent
-what it may have told, and a line that it did not finish was never answered.
+are bits, packed by zlib and base64; ``to`` counts the lines that spend. A line is on the disk, and
+after that it is counted, before its answer is drawn; lines are only ever added. So a process that
+is killed has spent what it may have told, and a line that it did not finish was never answered.
+Each line has the checksum of all lines before it but the count: see
+:class:`~skgpb.utils.persistence.Seal`. So a line that was changed or lost is noticed, and by the
+count those lost at the end. Ledgers of version 1 have no count, and their first lines no checksum;
+the first line that is added has the checksum of all of them.
 
 Nothing in it depends on a value but by answers, so it tells no more than they do.
 """
@@ -22,22 +28,25 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
 from skgpb.exceptions import LoadError
 from skgpb.lab.datasets.account import PrivateAnswer, Question
 from skgpb.lab.file_lock import FileLock
-from skgpb.utils.persistence import replace_file
+from skgpb.utils.persistence import VERSION, Seal, check_version, reason_of, replace_file
+from skgpb.utils.typing import SupportsArray
 from skgpb.utils.validation import is_number
 
 __all__ = ["PrivacyLedger"]
 
-FORMAT, VERSION = "skgpb privacy ledger", 1
+FORMAT = "skgpb privacy ledger"
+# Format: the second line, which is as long whatever the number is.
+COUNT = b'{"lines": %12d}\n'
 # The protected unit, for which the loss is counted.
 UNIT = "the value of one row"
 # Bytes of the first line.
@@ -107,31 +116,43 @@ class PrivacyLedger:
     False
     """
 
-    def __init__(self, path: str | os.PathLike[str], table: Any, *, target: str = "values") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        table: Mapping[str, Sequence[object] | SupportsArray] | Sequence[object] | SupportsArray,
+        *,
+        target: str = "values",
+    ) -> None:
         columns = _columns_of(table)
         self.path: Path = Path(path)
         self.target: str = str(target)
         self.n_rows: int = len(next(iter(columns.values())))
         with FileLock(self.path):
-            head, self._begin = _head(self.path)
-            if head is None:
-                head = self._new_head(columns)
+            if not self.path.exists():
+                self._write_head(columns)
+            head = self._read_head()
         self._check_table(head, columns)
         self._forget()
 
-    def _new_head(self, columns: dict[str, np.ndarray]) -> dict[str, Any]:
+    def _write_head(self, columns: dict[str, np.ndarray]) -> None:
         """Begin the file."""
         head = {"format": FORMAT, "version": VERSION, "unit": UNIT, "target": self.target}
         head["rows"] = self.n_rows
         head["table"] = {name: _digest(column) for name, column in columns.items()}
-        line = json.dumps(head).encode("ascii") + b"\n"
+        line = Seal().write(head)
         if len(line) > LARGEST_HEAD:
             raise ValueError(
                 f"table has {len(columns)} columns, too many to name in a ledger: give an "
                 "array, or fewer columns that tell this table from others"
             )
-        replace_file(self.path, line)
-        self._begin = len(line)
+        replace_file(self.path, line + COUNT % 0)
+
+    def _read_head(self) -> dict[str, Any]:
+        """Read the first lines, after which records begin."""
+        self._first_seal, self._count_at = Seal(), 0
+        head, self._begin = _head(self.path, self._first_seal)
+        if head["version"] > 1:
+            self._count_at, self._begin = self._begin, self._begin + len(COUNT % 0)
         return head
 
     def _check_table(self, head: dict[str, Any], columns: dict[str, np.ndarray]) -> None:
@@ -160,7 +181,7 @@ class PrivacyLedger:
         self.answers: dict[Question, PrivateAnswer] = {}
         self._questions: list[Question] = []
         self._costs: list[float] = []
-        self._read = self._begin
+        self._read, self._n_read, self._seal = self._begin, 0, self._first_seal.copy()
         self._process = os.getpid()
 
     @contextmanager
@@ -197,14 +218,13 @@ class PrivacyLedger:
 
     def _add(self, **entry: Any) -> None:
         """Add a line, and take it as everybody else does: from the file."""
-        line = json.dumps(entry, allow_nan=False).encode("ascii") + b"\n"
+        line = self._seal.copy().write(entry)
         with open(self.path, "r+b") as file:
             # Text behind the last whole line was begun by a process that was killed.
             file.truncate(self._read)
-            file.seek(self._read)
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+            _write_at(file, self._read, line)
+            if self._count_at:
+                _write_at(file, self._count_at, COUNT % (self._n_read + 1))
         self._take_news()
 
     def _take_news(self) -> None:
@@ -215,19 +235,33 @@ class PrivacyLedger:
                     f"{str(self.path)!r} has become shorter since it was read: it was replaced or "
                     "damaged, and what was spent is not known any more"
                 )
-            file.seek(self._read)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                try:
-                    self._take(line)
-                except Exception as error:
-                    _damaged(self.path, self._read, error)
-                self._read += len(line)
+            try:
+                file.seek(self._read)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._take(self._seal.read(line))
+                    self._read, self._n_read = self._read + len(line), self._n_read + 1
+                self._check_count(file)
+            except OSError:
+                raise
+            except Exception as error:
+                place = self._read
+                self._forget()
+                _damaged(self.path, place, error)
 
-    def _take(self, line: bytes) -> None:
-        """Add the record of a line to the account."""
-        entry = json.loads(line)
+    def _check_count(self, file: BinaryIO) -> None:
+        """Raise ValueError if lines at the end are lost."""
+        if self._count_at:
+            file.seek(self._count_at)
+            n = json.loads(file.readline(len(COUNT % 0)))["lines"]
+            if type(n) is not int or n > self._n_read:
+                raise ValueError(
+                    f"it has {self._n_read} of {n} lines, what the others spent is lost"
+                )
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        """Add a record to the account."""
         if "spend" in entry or "epsilon" in entry:
             pure, (low, high) = "epsilon" in entry, entry["range"]
             cost = entry["epsilon" if pure else "spend"]
@@ -272,27 +306,22 @@ def columns_of(path: str | os.PathLike[str]) -> list[str]:
     names : list of str
         Empty where there is no file.
     """
-    head, _ = _head(Path(path))
-    return [] if head is None else list(head["table"])
+    return list(_head(Path(path), Seal())[0]["table"]) if os.path.exists(path) else []
 
 
-def _head(path: Path) -> tuple[dict[str, Any] | None, int]:
-    """Return the first line of a ledger, None if it is empty, and its length."""
+def _head(path: Path, seal: Seal) -> tuple[dict[str, Any], int]:
+    """Return the first line of a ledger, and its length."""
     try:
-        if path.exists() and not path.is_file():
+        if not path.is_file():
             raise ValueError("it is not a regular file")
         with open(path, "rb") as file:
             line = file.readline(LARGEST_HEAD + 1)
-    except FileNotFoundError:
-        return None, 0
-    except ValueError as error:
-        _damaged(path, 0, error)
-    try:
-        head = json.loads(line)
-        if not isinstance(head, dict) or head.get("format") != FORMAT:
+        head = seal.read(line)
+        if head.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
-        if type(head["version"]) is not int or head["version"] != VERSION:
-            raise ValueError(f"it is of version {head['version']!r}, this skgpb reads {VERSION}")
+        check_version(head["version"])
+        if head["version"] > 1 and not seal.is_begun:
+            raise ValueError("its first line has no checksum")
         table = head["table"]
         if head["unit"] != UNIT or not (isinstance(table, dict) and table):
             raise ValueError(f"it does not say by which columns it knows {UNIT}")
@@ -302,10 +331,17 @@ def _head(path: Path) -> tuple[dict[str, Any] | None, int]:
 
 
 def _damaged(path: Path, place: int, error: Exception) -> NoReturn:
-    what = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     raise LoadError(
-        f"{str(path)!r} is not a privacy ledger, or damaged at byte {place}: {what}"
+        f"{str(path)!r} is not a privacy ledger, or damaged at byte {place}: {reason_of(error)}"
     ) from error
+
+
+def _write_at(file: BinaryIO, place: int, data: bytes) -> None:
+    """Write bytes at a place, and force them to the disk."""
+    file.seek(place)
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _columns_of(table: Any) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # Texts that stand for a missing value in tables; an empty cell is one too.
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "-", "<na>", "nat"}
@@ -26,8 +26,22 @@ _EVIDENCE: dict[Decimal, re.Pattern[str]] = {
         r"|\d{1,3}(?:,\d{3}){2,})(?:[eE][+-]?\d+)?"
     ),
 }
-# A number may have one sign of a currency on either side, or one of a share behind it.
-_WITH_UNIT = re.compile(r"(?P<sign>[+-]?)[$€£¥₹]?\s*(?P<number>[+-]?[\d.,][^$€£¥₹%]*?)\s*[$€£¥₹%]?")
+# A number may be a limit, as in <0.5, and have one sign of a currency on either side, or one unit
+# behind it: %, °C, mm, m2, kg/m³, mg/L.
+_WORD = r"[^\W\d_]+(?:(?<=m)[23]|[²³])?"
+_CELL = re.compile(
+    r"(?P<relation>[<>≤≥]=?)?\s*(?P<sign>[+-]?)[$€£¥₹]?\s*"
+    r"(?P<number>[+-]?[\d.,](?:[\d.,'’ \u00a0\u202f]*[\d.,])?(?:[eE][+-]?\d+)?)"
+    rf"\s*(?P<unit>[$€£¥₹%]|°?{_WORD}(?:/{_WORD})*)?"
+)
+_PLAIN = str.maketrans("≤≥", "<>")
+_DURATION = re.compile(r"(?:(\d+) days?,? )?(\d+):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
+SECONDS = "seconds"
+NO_UNITS = MISSING | {"inf", "infinity"}
+# A number may have such a sign or not beside others of its column.
+CURRENCIES = set("$€£¥₹")
+SIGNS = {"", "%"} | CURRENCIES
+_NOT_DETECTED = re.compile(r"n\.? ?d\.?|n/d|b\.?d\.?l\.?|<? ?lo[dq]", re.IGNORECASE)
 _THREE_DIGITS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 WHICH_DECIMAL = "say --decimal comma or point"
 
@@ -36,21 +50,27 @@ class UnclearError(ValueError):
     """A text can be read in two ways."""
 
 
-def _bare(cell: str) -> str:
-    """Return a number without a sign of a currency or of a share: 58.7% is 58.7."""
+class Reading(NamedTuple):
+    """The number in a cell, NaN for a missing value; ``limit`` is < for <0.5 and > for >100."""
+
+    value: float
+    unit: str = ""
+    limit: str = ""
+
+
+def _parts_of(cell: str) -> tuple[str, str, str]:
+    """Return the number in a cell, its unit, and < or > of a limit: 58.7% is 58.7 and %."""
     text = cell.strip().replace("\u2212", "-")
-    found = _WITH_UNIT.fullmatch(text)
-    return text if found is None else found["sign"] + found["number"]
+    found = _CELL.fullmatch(text)
+    if found is None or (found["unit"] or "number").lower() in NO_UNITS:
+        return text, "", ""
+    limit = (found["relation"] or "")[:1].translate(_PLAIN)
+    return found["sign"] + found["number"], found["unit"] or "", limit
 
 
 def is_missing(text: str) -> bool:
     """Return whether a cell stands for no value."""
     return text.strip().lower() in MISSING
-
-
-def is_percent(text: str) -> bool:
-    """Return whether a cell has a percent sign, or no value."""
-    return text.rstrip().endswith("%") or is_missing(text)
 
 
 def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
@@ -69,7 +89,7 @@ def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
     seen: dict[Decimal, dict[str, int]] = {"point": {}, "comma": {}}
     for cell, n in counts.items():
         for mark, form in _EVIDENCE.items():
-            if form.fullmatch(_bare(cell)):
+            if form.fullmatch(_parts_of(cell)[0]):
                 seen[mark][cell] = n
     n_point, n_comma = (sum(cells.values()) for cells in seen.values())
     if n_point and n_point == n_comma:
@@ -82,14 +102,14 @@ def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
     return "point" if n_point > n_comma else "comma", bool(n_point and n_comma)
 
 
-def number_of(cell: str, decimal: Decimal | None, mixed: bool = False) -> float:
-    """Convert a cell; NaN where the value is missing.
+def reading_of(cell: str, decimal: Decimal | None = None, mixed: bool = False) -> Reading:
+    """Return the number in a cell, with its unit; a duration such as 02:09:19 is in seconds.
 
     Parameters
     ----------
     cell : str
-        What is written.
-    decimal : {"point", "comma"} or None
+        The text of the cell.
+    decimal : {"point", "comma"}, default=None
         The decimal mark; None where nothing tells.
     mixed : bool, default=False
         Whether some cells of the column have the other mark, so that 1,234 may be meant either way.
@@ -99,9 +119,39 @@ def number_of(cell: str, decimal: Decimal | None, mixed: bool = False) -> float:
     ValueError
         If the cell is not a number; an UnclearError if it may be two. The message begins with it.
     """
-    mark, text = decimal or "point", _bare(cell)
-    if text.lower() in MISSING:
-        return math.nan
+    if is_missing(cell):
+        return Reading(math.nan)
+    text = cell.strip()
+    if _NOT_DETECTED.fullmatch(text):
+        raise ValueError(
+            f"{text!r} may be not determined or not detected: leave it empty for the first, and "
+            "write < and the limit, such as <0.5, for the second"
+        )
+    if found := _DURATION.fullmatch(text):
+        days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
+        seconds = float(found[4].replace(",", "."))
+        return Reading(((days * 24 + hours) * 60 + minutes) * 60 + seconds, SECONDS)
+    number, unit, limit = _parts_of(cell)
+    try:
+        return Reading(_number_of(number, decimal, mixed), unit, limit)
+    except UnclearError:
+        raise
+    except ValueError as error:
+        raise ValueError(str(error) or f"{text!r} is not a number") from None
+
+
+def reason_against(cell: str) -> str:
+    """Return why a cell is not a number; empty if it is one."""
+    try:
+        reading_of(cell)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _number_of(text: str, decimal: Decimal | None, mixed: bool) -> float:
+    """Convert the text of a number without a unit."""
+    mark = decimal or "point"
     if "_" in text:
         raise ValueError(f"{text!r} is not a number")
     other = "." if mark == "comma" else ","
@@ -117,4 +167,4 @@ def number_of(cell: str, decimal: Decimal | None, mixed: bool = False) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{cell.strip()!r} is not a number") from None
+        raise ValueError("") from None

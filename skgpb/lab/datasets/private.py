@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -35,6 +36,7 @@ from skgpb.lab.datasets.accounting import (
     rho_of,
 )
 from skgpb.lab.datasets.ledger import PrivacyLedger
+from skgpb.utils.typing import Seed, SupportsArray, Values
 from skgpb.utils.validation import Integral, check_numbers, is_number
 
 __all__ = ["PrivateAverages"]
@@ -145,13 +147,13 @@ class PrivateAverages:
 
     def __init__(
         self,
-        values: Any,
+        values: Values,
         target_range: tuple[float, float],
         *,
         epsilon: float,
         delta: float = 0.0,
         min_members: int = 1,
-        random_state: Any = None,
+        random_state: Seed = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
         self._low, self._high = check_range(target_range)
@@ -203,7 +205,9 @@ class PrivateAverages:
             "use it in one process"
         )
 
-    def answer(self, group: Any, share: float | None = None) -> PrivateAnswer:
+    def answer(
+        self, group: Sequence[int] | SupportsArray, share: float | None = None
+    ) -> PrivateAnswer:
         """Answer with the noisy average over a group, if the budget allows.
 
         Parameters
@@ -258,7 +262,7 @@ class PrivateAverages:
         self._account.answered(question, answer)
         return answer
 
-    def affords(self, group: Any) -> bool:
+    def affords(self, group: Sequence[int] | SupportsArray) -> bool:
         """Return whether a group would be answered: it was before, or the budget allows.
 
         Parameters

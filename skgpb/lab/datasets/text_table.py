@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from statistics import mode
 from typing import IO, TYPE_CHECKING, Any
 
@@ -89,7 +89,7 @@ class TextTable:
     def header(self, columns: Sequence[str]) -> Header:
         """Return the names of all columns; those that there should be tell the separator."""
         with self._text() as file:
-            sample = file.read(SAMPLE)
+            sample = file.read(SAMPLE) + file.readline()  # a header may be longer
         known = set(map(without_unit, columns))
         best: list[Line] = []
         best_score: tuple[int, bool, float, int] | None = None
@@ -112,13 +112,12 @@ class TextTable:
         return self._header
 
     def _sampled(self, sample: str, separator: str) -> list[Line]:
-        """Return the first lines of a table; the last one of a sample may be cut."""
+        """Return the first lines of a table; the last one of a sample may be cut in a quote."""
         file = io.StringIO(sample, newline="")
-        try:
-            lines = list(self._numbered(_reader(file, separator)))
-        except csv.Error:
-            return []
-        return lines if len(sample) < SAMPLE else lines[:-1]
+        lines: list[Line] = []
+        with suppress(csv.Error):
+            lines.extend(self._numbered(_reader(file, separator)))
+        return lines if len(sample) < SAMPLE else lines[: max(1, len(lines) - 1)]
 
     def _numbered(self, reader: _Reader) -> Iterator[Line]:
         """Lines of cells, without blank ones."""

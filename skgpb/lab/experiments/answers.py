@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skgpb.feedback import counts_in, from_counts
-from skgpb.lab.experiments.sides import exact, number
+from skgpb.lab.datasets.numbers import SECONDS, reading_of
+from skgpb.lab.experiments.sides import exact, limit_in, number
 from skgpb.lab.experiments.texts import with_point
 
 #: Low and high end of what averages of answers can be; None for an open end.
@@ -24,11 +26,13 @@ class EnteredAnswer(NamedTuple):
     """An answer, the variance of its noise where that is another than usual, and how it came about.
 
     ``measurements`` are the single ones that it is the mean of; empty where it is one itself.
+    ``note`` is for the notebook: that the answer is a limit.
     """
 
     value: float
     alpha: float | None
     measurements: tuple[float, ...] = ()
+    note: str = ""
 
 
 def read_answer(given: Any, noise: Any, what: str = "the answer", unit: str = "") -> EnteredAnswer:
@@ -38,7 +42,7 @@ def read_answer(given: Any, noise: Any, what: str = "the answer", unit: str = ""
     ----------
     given : str, number or sequence of numbers
         The answer. A text such as "12 of 300" is a proportion, 4 if the unit is % and 0.04 if not,
-        whose noise follows. Several
+        whose noise follows. A limit such as "<0.5" counts as 0.5. Several
         numbers, in a list or a text such as "14.7 15.3", are measurements of one run: their mean is
         the answer, and its noise their standard error. Where all are equal, which says nothing of
         it, the noise is as usual.
@@ -62,6 +66,10 @@ def read_answer(given: Any, noise: Any, what: str = "the answer", unit: str = ""
         share, variance = from_counts(successes, trials, stabilize=False)
         whole = 100.0 if is_percent(unit) else 1.0
         return EnteredAnswer(share * whole, variance * whole**2)
+    given = _in_unit(given, what, unit)
+    limit = limit_in(given)
+    if limit is not None:
+        return EnteredAnswer(number(limit.value, what), variance_of(noise), note=limit_note(given))
     values = _several(given, what)
     if len(values) == 1:
         return EnteredAnswer(number(values[0], what), variance_of(noise))
@@ -112,6 +120,12 @@ def read_range(given: str | Sequence[float | None]) -> AnswerRange:
     return low, high
 
 
+def range_within(text: str) -> tuple[float, float]:
+    """Return the ends of the range that :func:`read_range` reads, infinite where they are open."""
+    low, high = read_range(text)
+    return -inf if low is None else low, inf if high is None else high
+
+
 def written_range(ends: AnswerRange) -> str:
     """Write a range in the way that :func:`read_range` reads; empty if both ends are open."""
     if ends == (None, None):
@@ -123,6 +137,33 @@ def read_cell(text: str, unit: str = "") -> EnteredAnswer:
     """Return the answer in a cell of a table, whose numbers may have decimal commas."""
     text = re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text)
     return read_answer(text, None, unit=unit)
+
+
+def limit_note(text: str) -> str:
+    """Return the note on an answer that is a limit, such as <0.5."""
+    return f"the answer was {text.strip()}, which counts as its limit"
+
+
+def is_same_unit(one: str, other: str) -> bool:
+    """Return whether two texts name the same unit, as °C and C do."""
+    if one == SECONDS:
+        return other.strip().lower() in ("s", "sec", "second", "seconds")
+    if is_percent(one):
+        return is_percent(other)
+    return one.strip(" °").casefold() == other.strip(" °").casefold()
+
+
+def _in_unit(given: Any, what: str, unit: str) -> Any:
+    """Return an answer without its unit, which must be the unit of the answers."""
+    try:
+        reading = reading_of(given) if isinstance(given, str) else None
+    except ValueError:
+        return given
+    if reading is None or not reading.unit:
+        return given
+    if not is_same_unit(reading.unit, unit):
+        number(given, what)  # raises an error with a way out
+    return reading.limit + exact(reading.value)
 
 
 def _several(given: Any, what: str) -> list[Any]:

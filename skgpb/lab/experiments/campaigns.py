@@ -13,7 +13,7 @@ from skgpb.domains.allocations import Allocation
 from skgpb.exceptions import LoadError
 from skgpb.feedback import counts_in
 from skgpb.lab.experiments.judgement import BAND
-from skgpb.lab.experiments.sides import Side, number
+from skgpb.lab.experiments.sides import Side, measured_number, number
 from skgpb.lab.experiments.texts import check_name
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPUCBOptimizer
@@ -307,4 +307,4 @@ def _answer(given: float | str | None, name: str) -> float | str | None:
     """Return what came back from a campaign, as ``tell`` of the bandit takes it."""
     if given is None or (isinstance(given, str) and counts_in(given)):
         return given
-    return number(given, f"the answer of {name}")
+    return measured_number(given, f"the answer of {name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from skgpb.domains.costs import Amount, SettingCosts, amounts
@@ -52,13 +53,17 @@ def read_costs(texts: str | Iterable[str], sides: Sequence[Side]) -> SettingCost
 
 
 def _check(text: str, amount: Amount, of: Mapping[str, Side]) -> None:
-    """Raise ValueError if an amount is of something that is no number, or for no value."""
-    for name in amount.coefficients:
+    """Raise ValueError if an amount is not finite, of no number, or for no value."""
+    for name, each in amount.coefficients.items():
         if name and of[name].kind == "choice":
             raise ValueError(
                 f"cost {text!r}: {name} is a list: write what a value costs, such as 100 if {name} "
                 f"= {of[name].bounds[0]}"
             )
+        # An end may be open, where a distribution has none.
+        ends = of[name].ends if name else (1.0,)
+        if any(isfinite(end) and not isfinite(each * end) for end in ends):
+            raise ValueError(f"cost {text!r}: its numbers are too large")
     if amount.side is None:
         return
     side = of[amount.side]

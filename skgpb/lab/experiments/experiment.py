@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
+from skgpb.exceptions import LimitWarning
 from skgpb.lab.experiments import judgement
 from skgpb.lab.experiments.answers import (
     EnteredAnswer,
@@ -29,25 +30,28 @@ from skgpb.lab.experiments.changes import check_by, differences, of_entry
 from skgpb.lab.experiments.costs import read_costs
 from skgpb.lab.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.lab.experiments.kept import KeptRun, outcome_limits
-from skgpb.lab.experiments.limits import outcomes_of, read_limits, written
+from skgpb.lab.experiments.limits import lacks, measured_for, outcomes_of, read_limits, written
 from skgpb.lab.experiments.reasons import reason, without_answers
 from skgpb.lab.experiments.records import LabRecord, number_or_text, today
 from skgpb.lab.experiments.scores import Score, read_score
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.stopping import Outlook, verdict
 from skgpb.lab.experiments.table import PastAnswer, PastAnswers, read_answers
-from skgpb.lab.experiments.texts import check_name, in_one_line, quoted
+from skgpb.lab.experiments.texts import check_name, in_one_line, quoted, quoted_name
 from skgpb.lab.experiments.trade_offs import trade_offs
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import StateLock
 from skgpb.utils.typing import Limits
+from skgpb.utils.warnings import warn, without_warnings
 
 __all__ = ["Experiment"]
 
 # Name of answers that were told before there was a score, where they have none.
 TOLD = "answer"
+# Queries that a warning names.
+MOST_NAMED = 5
 # What may have become of a query.
 ENDED = ("answered", "given", "failed", "skipped")
 # What an experiment over regions does not have, and why.
@@ -256,9 +260,10 @@ class Experiment(KeptRun):
         self._leave_out(past)
         self._count()
         limits, records = outcome_limits(self._optimizer), self._records.items()
-        outcomes = [outcomes_of(record, limits, number) for number, record in records]
+        outcomes = [outcomes_of(record.measured, limits, number) for number, record in records]
         if self._block or self._score is not None or any(outcomes):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
+        self._check_measured(self._numbers)
 
     def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
         """Return :func:`read_answers` for tables of the experiment as it is now."""
@@ -266,7 +271,7 @@ class Experiment(KeptRun):
             read_answers,
             sides=self._sides,
             answer=None if self._score is not None else answer or self._labels["answer"] or None,
-            limited=list(outcome_limits(self._optimizer)),
+            limited=measured_for(outcome_limits(self._optimizer)),
             scored=_measured_in(self._score, self._sides),
             block=self._block,
             unit=self._labels["unit"],
@@ -378,6 +383,8 @@ class Experiment(KeptRun):
         told = None if answer is None else read_answer(answer, noise, unit=unit)
         record = LabRecord(date=today(), measurements=[] if told is None else [*told.measurements])
         record.write(note, operator, date, measured)
+        if told is not None:
+            record.add_note(told.note)
         with self._changing():
             self._check_told(told is not None, noise)
             value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
@@ -395,7 +402,14 @@ class Experiment(KeptRun):
 
     def _counting(self) -> list[str]:
         """Return the names of what is measured besides the answer and is learned from."""
-        return [*_measured_in(self._score, self._sides), *outcome_limits(self._optimizer)]
+        limited = measured_for(outcome_limits(self._optimizer))
+        return list(dict.fromkeys([*limited, *_measured_in(self._score, self._sides)]))
+
+    def _not_used(self) -> list[str]:
+        """Return the names of what was measured, as in a table, and is not learned from."""
+        names = dict.fromkeys(name for each in self._entries for name in each.record.measured)
+        used = [*self._counting(), self._block]
+        return [name for name in names if name not in used]
 
     def _check_names(self, measured: Mapping[str, Any]) -> None:
         """Raise a ValueError for a name that differs from one that counts in capitals alone."""
@@ -782,7 +796,8 @@ class Experiment(KeptRun):
         if not rows:
             raise ValueError("the table has no row with an answer")
         n = len(self._optimizer._events)
-        self._optimizer.tell(*_told(self._optimizer, rows))
+        tell = self._optimizer.tell
+        without_warnings(LimitWarning, tell, *_told(self._optimizer, rows))
         self._leave_out(past)
         self._count()
         ended = (entry for entry in self._entries if entry.ended >= n)
@@ -794,6 +809,7 @@ class Experiment(KeptRun):
         # Some of what is learned from may have been written while they were pending.
         if self._block or self._score is not None or outcome_limits(self._optimizer):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
+        self._check_measured([entry.number for entry in told])
         return [self._entry(entry.number).as_dict() for entry in told]
 
     def correct(
@@ -855,6 +871,8 @@ class Experiment(KeptRun):
                     kind, rest = "tell", [told.value, own if told.alpha is None else told.alpha]
                 events[changed] = kind, asked, *rest
             record = entry.record
+            if told is not None:
+                record.add_note(told.note)
             if answer is not ...:
                 record.skipped = False
                 record.measurements = [] if told is None else list(told.measurements)
@@ -986,7 +1004,9 @@ class Experiment(KeptRun):
         best : dict or None
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
             answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
-            lacks, a sentence, empty if nothing; ``noise``, the standard deviation of the noise in
+            lacks, a sentence, empty if nothing; ``preferred``, an answered query of which more is
+            expected by the average over models, a dict with ``query`` and ``mean``, None if there
+            is none; ``noise``, the standard deviation of the noise in
             an answer, known or learned; ``between_blocks``, that of the shifts of blocks, None
             without any; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, if possible of those that were measured within all limits;
@@ -1121,7 +1141,7 @@ class Experiment(KeptRun):
             ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
             None.
         """
-        value, alpha, _ = read_answer(answer, None, unit=self._labels["unit"])
+        value, alpha, *_ = read_answer(answer, None, unit=self._labels["unit"])
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
             if not answers or (self._has_regions and at is not None):
@@ -1220,8 +1240,10 @@ class Experiment(KeptRun):
         -------
         trade_offs : dict or None
             ``names`` of what is measured; ``larger_is_better``, a list of bools, as the score has
-            it; ``queries`` and their ``values``, a list of lists; ``best``, numbers of those that
-            no other query beats in everything (the Pareto front); ``hypervolume``, the share of the
+            it; ``queries`` and their ``values``, a list of lists; ``beyond``, numbers of those
+            with a measurement beyond a limit; ``best``, numbers of those that no other query beats
+            in everything (the Pareto front), among the results within all limits, or, while there
+            are none, those that lack a measurement; ``hypervolume``, the share of the
             box between the worst and the best of each measurement that they are better than. None
             if fewer than two measurements have a direction in the score, or there are fewer than
             two results.
@@ -1252,8 +1274,9 @@ class Experiment(KeptRun):
             :meth:`Side.as_dict`, ``constraints``, ``limits`` and ``costs``, lists of texts,
             ``spent``, what was answered or failed has cost, None without costs, ``block``, what
             tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
-            ``n_answered``, ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see
-            the methods of this name.
+            ``not_used``, names of what was measured and is not learned from, ``n_answered``,
+            ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
+            this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -1275,6 +1298,7 @@ class Experiment(KeptRun):
                 "block": self._block,
                 "answer_range": written_range(self._range),
                 "score": "" if self._score is None else self._score.text,
+                "not_used": self._not_used(),
                 **{f"n_{each}": states.count(each) for each in ENDED},
                 "pending": self.pending(),
                 "best": self._best(),
@@ -1287,10 +1311,10 @@ class Experiment(KeptRun):
             return list(self._sides)
 
     @property
-    def scored(self) -> list[str]:
-        """What is measured of all that a score is computed from, empty if there is none."""
+    def counted(self) -> list[str]:
+        """Names of what is measured besides the answer for limits and the score."""
         with self._reading():
-            return _measured_in(self._score, self._sides)
+            return self._counting()
 
     @property
     def optimizer(self) -> Any:
@@ -1320,6 +1344,7 @@ class Experiment(KeptRun):
             "params": {name: jsonable(value) for name, value in query.params.items()},
             **judgement.predicted(optimizer, mean, std, self._range),
             "beware": judgement.missing(answers, optimizer.alpha is not None),
+            "preferred": judgement.preferred(optimizer, query, answered),
             "between_blocks": between_blocks(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
@@ -1363,7 +1388,8 @@ class Experiment(KeptRun):
         n = len(self._optimizer._events)
         learned = self._learned_of(record)
         more_told = {name: each for name, each in learned.items() if each and value is not None}
-        self._optimizer.tell(target, value, alpha, **more_told)
+        tell = self._optimizer.tell
+        without_warnings(LimitWarning, tell, target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self._entries if entry.ended >= n)
         before = self._records.get(number)
@@ -1373,14 +1399,35 @@ class Experiment(KeptRun):
         self._count()
         if value is not None and self._learned_of(record) != learned:
             self._repeat(self._optimizer._events, len(self._optimizer._events))
+        if value is not None:
+            self._check_measured([number])
         told = self._entry(number).as_dict()
         # That something else was asked is kept as well.
         self._changes += differences(number, asked, told, record.operator)
         return told
 
+    def _check_measured(self, told: Sequence[int]) -> None:
+        """Warn if the first answers without a measurement that a limit needs are among these."""
+        for name in outcome_limits(self._optimizer):
+            lacking = [e for e in self._entries if e.answer is not None and lacks(e.record, name)]
+            numbers = {entry.number for entry in lacking}
+            # What a table has no column for was said when it was read.
+            if not numbers or not numbers <= set(told) or 1 < len(told) == len(numbers):
+                continue
+            others = ", ".join(map(quoted_name, lacking[0].record.measured))
+            but = f", but {others} was" if others and len(told) == 1 else ""
+            which = f"quer{'y' if len(numbers) == 1 else 'ies'} "
+            which += ", ".join(map(str, sorted(numbers)[:MOST_NAMED]))
+            which += ", ..." if len(numbers) > MOST_NAMED else ""
+            warn(
+                f"{quoted_name(name)} has a limit and was not measured for {which}{but}: nothing "
+                "is known of the limit there",
+                LimitWarning,
+            )
+
     def _learned_of(self, record: LabRecord) -> dict[str, Any]:
         """Return what is learned of a record, as ``tell`` takes it."""
-        outcomes = outcomes_of(record, outcome_limits(self._optimizer))
+        outcomes = outcomes_of(record.measured, outcome_limits(self._optimizer))
         return {"outcomes": outcomes, "block": block_of(record, self._block)}
 
     def _withdraw(self, entry: Entry) -> int:
@@ -1461,9 +1508,10 @@ def _with_past(
     given = [row for row in rows if row.status == "given"]
     told = [row for row in rows if row.status not in ("given", "pending")]
     if given:
-        optimizer.fit([row.setting for row in given], [row.answer for row in given])
+        settings, answers = [row.setting for row in given], [row.answer for row in given]
+        without_warnings(LimitWarning, optimizer.fit, settings, answers)
     if told:
-        optimizer.tell(*_told(optimizer, told))
+        without_warnings(LimitWarning, optimizer.tell, *_told(optimizer, told))
     space = optimizer._run.space
     asked: list[tuple[PastAnswer, Any]] = []
     lost: list[tuple[PastAnswer, Any]] = []

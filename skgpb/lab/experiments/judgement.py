@@ -22,7 +22,7 @@ from skgpb.lab.experiments.answers import AnswerRange
 from skgpb.lab.experiments.entries import Entry, jsonable
 from skgpb.lab.experiments.limits import written
 from skgpb.lab.experiments.sides import in_percent, rounded, shown
-from skgpb.optimizers._feasibility import checked_limits, probability_between
+from skgpb.optimizers.search import Search
 from skgpb.surrogate.criticism import learned_without
 from skgpb.utils.typing import Limits
 
@@ -73,16 +73,14 @@ def expected(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict
 
 def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict[str, Any]:
     """Return what is expected at a setting of all that has a limit, and whether limits hold."""
-    outcomes = []
-    for (name, ends), limit in zip(checked_limits(limits).items(), written(limits), strict=True):
-        each: dict[str, Any] = {"name": name, "limit": limit}
-        each |= dict.fromkeys(("mean", "std", "probability"))
-        if (found := optimizer._predict_outcome(name, [setting])) is not None:
-            mean, std = found
-            probability = probability_between(*ends, mean, std)
-            numbers = (float(x[0]) for x in (mean, std, probability))
-            each |= zip(("mean", "std", "probability"), numbers, strict=True)
-        outcomes.append(each)
+    found = optimizer._limits_at(setting)
+    keys = ("name", "mean", "std", "probability", "n_answers")
+    outcomes = [
+        {"limit": limit, **{key: each[key] for key in keys}}
+        for each, limit in zip(found, written(limits), strict=True)
+    ]
+    for each in outcomes:
+        each["n_missing"] = optimizer._run.n_known - each["n_answers"]
     known = [each["probability"] for each in outcomes]
     within = prod(known) if known and None not in known else None
     return {"outcomes": outcomes, "within_limits": within}
@@ -95,10 +93,12 @@ def limits_hold_in_words(found: dict[str, Any]) -> list[str]:
         if each["probability"] is None:
             lines.append(f"{each['limit']}: not known, it was not measured yet")
             continue
+        n, n_missing = each["n_answers"], each["n_missing"]
+        known = f"; known of {n} of {n + n_missing} results" if n_missing else ""
         mean, std = each["mean"], each["std"]
         lines.append(
             f"{each['limit']}: holds with probability {in_percent(each['probability'])} "
-            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)})"
+            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)}{known})"
         )
     if len(lines) > 1 and found["within_limits"] is not None:
         lines.append(f"all limits hold with probability {in_percent(found['within_limits'])}")
@@ -113,6 +113,14 @@ def beside_limits(found: dict[str, Any]) -> str:
         False: "(beyond a limit) ",
     }
     return said[found["best_answer"]["within_limits"]] if found["outcomes"] else ""
+
+
+def beside_answer(entry: Mapping[str, Any]) -> str:
+    """Return how the answer of an entry stands to the limits, behind the answer."""
+    if entry["answer"] is None or entry["within_limits"]:
+        return ""
+    is_known = entry["within_limits"] is not None
+    return ", beyond a limit" if is_known else ", not every limit measured"
 
 
 def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
@@ -144,6 +152,31 @@ def missing(answers: Sequence[float], knows_noise: bool) -> str:
         f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: the "
         f"interval is an assumption of the program until there are {defaults.FIRST_LEARNING}"
     )
+
+
+def preferred(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dict[str, Any] | None:
+    """Return the result of which more is expected than of the recommendation; None if of none."""
+    found = None
+    if isinstance(optimizer, Search):
+        found = optimizer._preferred(best, [entry.query for entry in answered])
+    if found is None:
+        return None
+    query, (mean, _) = found
+    number = next(entry.number for entry in answered if entry.query == query)
+    return {"query": number, "mean": float(mean)}
+
+
+def preferred_in_words(best: Mapping[str, Any]) -> list[str]:
+    """Say in a line where more is expected than at the recommended setting, or in no line."""
+    found = best["preferred"]
+    if found is None:
+        return []
+    mean, here = (rounded(each["mean"], best["std"]) for each in (found, best))
+    return [
+        f"more is expected at the setting of query {found['query']} ({mean}) than at the "
+        f"recommended one ({here}) where several models are averaged; recommended is the best of "
+        "the most probable model"
+    ]
 
 
 def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:

@@ -297,7 +297,7 @@ class KeptRun:
         self, query: Any, number: int, limits: Limits
     ) -> list[tuple[Any, list[int]]]:
         """Return what was measured beside an answer, of what has a limit."""
-        outcomes = outcomes_of(self._record_of(number), limits, number) if limits else {}
+        outcomes = outcomes_of(self._record_of(number).measured, limits, number) if limits else {}
         return [(("outcomes", query, outcomes), [])] if outcomes else []
 
     def _record_of(self, number: int) -> LabRecord:

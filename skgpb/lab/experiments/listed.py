@@ -48,7 +48,8 @@ def experiment_in(path: Path) -> dict[str, Any] | None:
     -------
     experiment : dict or None
         None if it is none. Else ``file``, its name; ``title``, ``answer``, ``unit``, ``direction``;
-        ``n_answers``, ``n_pending``; ``best_answer``, a number or None; and ``changed``, when the
+        ``n_answers``, ``n_pending``; ``best_answer``, a number or None, as where all are
+        beyond a limit; and ``changed``, when the
         file was written, such as "2026-01-31 16:05".
     """
     try:
@@ -57,11 +58,12 @@ def experiment_in(path: Path) -> dict[str, Any] | None:
     except (LoadError, OSError):
         return None
     best = status["best"]
+    top = None if best is None else best["best_answer"]
     return {
         "file": path.name,
         **{key: status[key] for key in ("title", "answer", "unit", "direction")},
         "n_answers": status["n_answered"] + status["n_given"],
         "n_pending": len(status["pending"]),
-        "best_answer": None if best is None else best["best_answer"]["answer"],
+        "best_answer": None if top is None or top["within_limits"] is False else top["answer"],
         "changed": changed.isoformat(" ", "minutes"),
     }

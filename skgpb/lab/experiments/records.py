@@ -81,6 +81,11 @@ class LabRecord:
         self.date = self.date if date is None else date
         self.measured = values
 
+    def add_note(self, note: str) -> None:
+        """Append a remark, which is empty if there is nothing to say, unless the note has it."""
+        if note not in self.note:
+            self.note = "; ".join(filter(None, [self.note, note]))[:LONGEST]
+
     def followed_by(self, other: LabRecord) -> LabRecord:
         """Return the record of what was written on before its answer was told."""
         out = replace(self, date=other.date, measurements=other.measurements, skipped=other.skipped)

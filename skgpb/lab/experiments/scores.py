@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skgpb.lab.experiments.sides import number
+from skgpb.lab.experiments.sides import limit_in, number
 from skgpb.lab.experiments.texts import check_name, quoted_name
 
 # Limit: letters of a score, more than anybody writes.
@@ -162,6 +162,7 @@ class Score:
         ValueError
             If a value is missing, or no number, or the score is no finite number.
         """
+        values = {name: _number_of(values[name]) for name in self.names if name in values}
         for name in self.names:
             if name not in values:
                 raise ValueError(f"the score {self.text!r} needs {quoted_name(name)}")
@@ -190,6 +191,12 @@ class Score:
             return _OPERATORS[type(node.op)](*sides)
         function, _ = _FUNCTIONS[node.func.id]
         return float(function(*(self._value(each, values) for each in node.args)))
+
+
+def _number_of(value: Any) -> Any:
+    """Return the number that a limit such as <0.5 names, and anything else as it is."""
+    limit = limit_in(value)
+    return value if limit is None else limit.value
 
 
 def read_score(text: str, ordered: Iterable[str], chosen: Iterable[str]) -> Score | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from skgpb.domains import Steps
 from skgpb.domains.space import refuse_set
+from skgpb.lab.datasets.numbers import SECONDS, Reading, reading_of
 from skgpb.lab.experiments.texts import (
     check_name,
     is_quoted,
@@ -472,12 +473,48 @@ def number(given: Any, what: str) -> float:
         except ValueError:
             pointed = text.replace(",", ".")
             hint = f": write {pointed}" if text.count(",") == 1 and _reads(pointed) else ""
-            raise ValueError(f"{what} must be a number, got {text!r}{hint}") from None
+            raise ValueError(
+                f"{what} must be a number, got {text!r}{hint or _without_unit(text)}"
+            ) from None
     else:
         raise ValueError(f"{what} must be a number, got {given!r}")
     if not math.isfinite(value):
         raise ValueError(f"{what} must be a finite number, got {given}")
     return value
+
+
+def measured_number(given: Any, what: str) -> float:
+    """Return the number that was measured, as :func:`number`; of a limit such as <0.5 the limit."""
+    reading = limit_in(given)
+    return number(given if reading is None else reading.value, what)
+
+
+def limit_in(given: Any) -> Reading | None:
+    """Return the limit, without a unit, that was measured instead of a number; None if it is none.
+
+    Examples
+    --------
+    >>> from skgpb.lab.experiments.sides import limit_in
+    >>> limit_in("<0.5")
+    Reading(value=0.5, unit='', limit='<')
+    """
+    try:
+        reading = reading_of(given) if isinstance(given, str) else None
+    except ValueError:
+        return None
+    return reading if reading is not None and reading.limit and not reading.unit else None
+
+
+def _without_unit(text: str) -> str:
+    """Return a hint how to write a text that is no number as one; empty if that is not clear."""
+    try:
+        reading = reading_of(text)
+    except ValueError as error:
+        return f": {error}" if "not determined" in str(error) else ""
+    if reading.limit or not reading.unit:
+        return ""
+    how = "for seconds" if reading.unit == SECONDS else "without the unit"
+    return f": write {exact(reading.value)} {how}"
 
 
 def shown(value: Any, digits: int = 6) -> str:
@@ -499,7 +536,7 @@ def shown(value: Any, digits: int = 6) -> str:
             return ", ".join(shown(each, digits) for each in value)
         ends = [shown(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return f"{value:z.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def rounded(value: float, std: float) -> str:
@@ -515,7 +552,7 @@ def rounded(value: float, std: float) -> str:
     """
     if not 0.0 < std < math.inf:
         return shown(value)
-    return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
+    return f"{round(value, 1 - math.floor(math.log10(std))):z.12g}"
 
 
 def in_percent(probability: float) -> str:
@@ -545,4 +582,5 @@ def _value(text: str) -> Any:
         return unquoted(text)
     if not _reads(text) or "_" in text or not math.isfinite(float(text)):
         return text
-    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+    # Python converts no text of 4,300 digits to a whole number.
+    return int(text) if re.fullmatch(r"[-+]?\d{1,400}", text) else float(text)

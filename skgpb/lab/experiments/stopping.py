@@ -192,7 +192,10 @@ def _advice(
     if not outlook.is_known and not enough:
         return "So go on."
     if outlook.is_known and outlook.gap is None and outlook.gain is None:
-        return "Whether to stop cannot be said."
+        return (
+            "Whether to stop cannot be said: what more results bring is not known under limits, or "
+            "over regions."
+        )
     if outlook.gap is None and not (outlook.room is not None and outlook.room <= within):
         assert outlook.gain is not None
         if n_answers < FEWEST_ANSWERS:

@@ -16,13 +16,19 @@ import numpy as np
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.datasets.columns import CellError, Column
 from skgpb.lab.datasets.format import places_of, without_unit
-from skgpb.lab.datasets.numbers import is_missing
+from skgpb.lab.datasets.numbers import CURRENCIES, SECONDS, is_missing
 from skgpb.lab.datasets.table import TableFile
-from skgpb.lab.experiments.answers import EnteredAnswer, read_cell, variance_of
+from skgpb.lab.experiments.answers import (
+    EnteredAnswer,
+    is_same_unit,
+    limit_note,
+    read_cell,
+    variance_of,
+)
 from skgpb.lab.experiments.blocks import write_block
-from skgpb.lab.experiments.records import LONGEST, LabRecord, written_date
+from skgpb.lab.experiments.records import LONGEST, MOST_COLUMNS, LabRecord, written_date
 from skgpb.lab.experiments.sides import Ends, Side
-from skgpb.lab.experiments.texts import unprotected, with_point
+from skgpb.lab.experiments.texts import check_name, unprotected, with_point
 from skgpb.utils.warnings import warn
 
 # Columns of a notebook that was exported, and those with what was written for each query.
@@ -212,6 +218,9 @@ def _read(
         for column in settings:
             if column.kind != "texts":
                 column.check_numbers()
+            if column.unit == SECONDS:
+                reason = "it is a duration: write a number, in the unit of the setting"
+                raise CellError(int(np.flatnonzero(~column.missing)[0]), column.name, reason)
     except CellError as error:
         raise ValueError(table.said(error)) from None
     past: dict[int, PastAnswer] = {}
@@ -235,8 +244,7 @@ def _read(
         note = _violations(space, each.setting)
         if note:
             beyond.append((row, note))
-        if note not in each.record.note:
-            each.record.note = "; ".join(filter(None, [each.record.note, note]))[:LONGEST]
+        each.record.add_note(note)
     if beyond:
         said = _first([f"{table.place(row)}: {note}" for row, note in beyond[:NAMED]], len(beyond))
         warn(
@@ -273,7 +281,7 @@ class _Header:
     book : dict
         Columns of a notebook that was exported, by what they hold; empty for any other table.
     measured : dict
-        Names of further measurements, by their columns.
+        Names of further measurements and of all columns that nothing uses yet, by their columns.
     limited : dict
         Names of what has a limit, by their columns, in a table that is no notebook.
     block : dict
@@ -335,11 +343,11 @@ class _Header:
         self.answer = column_of.get(answer, answer)
         self.book = {name: column for name, column in book.items() if column in plain}
         words = marked([*sides, answer, *book.values()])
-        self.measured = {
-            column_of[name]: name.removeprefix(words)
-            for name in (others if book else [])
-            if name != answer
-        }
+        counted = {*sides, answer, *book.values(), *({} if book else columns | blocks)}
+        others = [name for name in known if name and name not in counted]
+        if not book:
+            others = _storable(others, table.name)
+        self.measured = {column_of.get(name, name): name.removeprefix(words) for name in others}
         self.limited = {} if book else columns
         self.block = {column: name for column, name in blocks.items() if column in known}
 
@@ -362,14 +370,23 @@ class _Header:
         told: EnteredAnswer | None,
     ) -> PastAnswer:
         """Return what a row says."""
-        answer, alpha, measurements = (None, None, ()) if told is None else told
+        answer, alpha, measurements, remark = (None, None, (), "") if told is None else told
         number, status = None, "given" if alpha is None else "answered"
-        limited = {name: _number_in(found[column], row) for column, name in self.limited.items()}
+        limited = {
+            name: found[column].limits.get(row, _number_in(found[column], row))
+            for column, name in self.limited.items()
+        }
         record = LabRecord(measurements=list(measurements))
         record.write(measured={name: x for name, x in limited.items() if x is not None})
+        texts = {column: _text_in(found[column], row) for column in (*self.block, *self.measured)}
         for column, name in self.block.items():
-            write_block(record, name, _text_in(found[column], row))
-        if self.book:
+            write_block(record, name, texts[column])
+        measured = {
+            name: unprotected(with_point(texts[column])) for column, name in self.measured.items()
+        }
+        if not self.book:
+            _write_beside(record, measured)
+        else:
             columns = {name: found[column] for name, column in self.book.items()}
             known = [name for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in columns]
             cells = {name: _text_in(columns[name], row) for name in known}
@@ -381,14 +398,9 @@ class _Header:
                 status = "answered"
             if answer is not None and not measurements and cells.get(MEASUREMENTS):
                 with suppress(ValueError):
-                    mean, _, values = read_cell(unprotected(cells[MEASUREMENTS]))
+                    mean, _, values, _ = read_cell(unprotected(cells[MEASUREMENTS]))
                     # They are those of an answer that nobody has changed since.
                     record.measurements = list(values) if isclose(mean, answer) else []
-            texts = {column: _text_in(found[column], row) for column in self.measured}
-            measured = {
-                self.measured[column]: unprotected(with_point(text))
-                for column, text in texts.items()
-            }
             try:
                 alpha = alpha if error is None else variance_of(error)
                 note, operator, date = (unprotected(cells.get(name, "")) for name in WRITTEN)
@@ -396,10 +408,46 @@ class _Header:
             except ValueError as wrong:
                 raise CellError(row, self.book[STATUS], str(wrong)) from None
             record.skipped = status == "skipped"
+        record.add_note(remark)
         whole = (
             int(number) if number is not None and number >= 1 and number == int(number) else None
         )
         return PastAnswer(setting, answer, status, alpha, whole, record)
+
+
+def _storable(names: list[str], table: str) -> list[str]:
+    """Return the columns that a record can store; a warning names the others."""
+    kept = []
+    for name in names:
+        with suppress(ValueError):
+            check_name(name, "")
+            if names.count(name) == 1 and len(name) <= LONGEST:
+                kept.append(name)
+    kept = kept[:MOST_COLUMNS]
+    lost = [name for name in dict.fromkeys(names) if name not in kept]
+    if lost:
+        warn(
+            f"{len(lost)} columns of {table} are left out: {', '.join(map(repr, lost[:NAMED]))}",
+            UserWarning,
+        )
+    return kept
+
+
+def _write_beside(record: LabRecord, texts: dict[str, str]) -> None:
+    """Write down the columns of a table that nothing uses yet: a limit or a score may later."""
+    measured = {name: text for name, text in texts.items() if not is_missing(text)}
+    for name in list(measured):
+        field, text = name.lower(), measured[name]
+        if field == "date" and (day := written_date(text)) and not record.date:
+            record.write(date=day)
+        elif field == "operator" and not record.operator:
+            record.write(operator=text)
+        elif field == "note" and not record.note:
+            record.write(note=text)
+        else:
+            continue
+        del measured[name]
+    record.write(measured={name: text[:LONGEST] for name, text in measured.items()})
 
 
 def _booked_in(header: Sequence[str]) -> dict[str, str]:
@@ -443,8 +491,17 @@ def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnsw
         except ValueError:
             pass
         raise
-    numbers = (_number_in(column, row) for row in range(len(column.values)))
-    return [None if value is None else EnteredAnswer(value, None) for value in numbers]
+    has_other_unit = column.unit == SECONDS or (unit and column.unit not in {"", *CURRENCIES})
+    if has_other_unit and not is_same_unit(column.unit, unit):
+        row = int(np.flatnonzero(~column.missing)[0])
+        raise CellError(row, column.name, f"it is in {column.unit}, and answers in {unit!r}")
+    return [
+        None
+        if (value := _number_in(column, row)) is None
+        else EnteredAnswer(value, None, note=limit_note(limit) if limit else "")
+        for row in range(len(column.values))
+        for limit in [column.limits.get(row)]
+    ]
 
 
 def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:

@@ -74,12 +74,17 @@ def trade_offs(score: Score, entries: list[dict[str, Any]]) -> dict[str, Any] | 
     good = Y * np.array(signs)
     width = np.ptp(good, axis=0)
     share = (good - good.min(axis=0)) / np.where(width > 0.0, width, 1.0)
-    best = not_dominated(good)
+    within = [each["within_limits"] for each in entries]
+    first = next((state for state in (True, None) if state in within), ...)
+    among = np.array([state is first for state in within])
+    best = np.zeros(len(good), dtype=bool)
+    best[among] = not_dominated(good[among])
     return {
         "names": list(names),
         "larger_is_better": [sign > 0.0 for sign in signs],
         "queries": [each["query"] for each in entries],
         "values": Y.tolist(),
+        "beyond": [each["query"] for each in entries if each["within_limits"] is False],
         "best": [each["query"] for each, is_best in zip(entries, best, strict=True) if is_best],
         "hypervolume": hypervolume(share[best]),
     }

@@ -31,6 +31,8 @@ with needs("skgpb.lab.sql", "ibis", "sql"):
 OURS = "duckdb"
 # Databases with a function for NaN; in the others NaN equals itself.
 KNOWS_NAN = {"pyspark", "databricks", "bigquery"}
+# Databases without GROUPING SETS, by which one query counts all boxes of a step.
+WITHOUT_SETS = {"sqlite": "SQLite", "mysql": "MySQL"}
 FILES = (".parquet", ".pq")
 # The first lines of a long error message are enough.
 LONGEST_COMPLAINT = 300
@@ -102,11 +104,21 @@ class Queries:
     ----------
     n_scans : int
         Number of queries so far.
+
+    Raises
+    ------
+    DatabaseError
+        If the database lacks a part of SQL that a search needs.
     """
 
     def __init__(
         self, connection: Any, max_scans: int | None = None, secrets: Sequence[str] = ()
     ) -> None:
+        if connection.name in WITHOUT_SETS:
+            raise DatabaseError(
+                f"{WITHOUT_SETS[connection.name]} has no GROUPING SETS, by which a search counts: "
+                "write the table to a CSV or Parquet file, and search that"
+            )
         self.connection = connection
         self.max_scans: int | None = max_scans
         self.secrets: tuple[str, ...] = tuple(secrets)

@@ -709,6 +709,7 @@ def _number_of(target: str, kind: Any) -> str:
         return f"CAST(CASE WHEN {_quoted(target)} THEN 1 ELSE 0 END AS DOUBLE)"
     if not kind.is_numeric():
         raise ValueError(
-            f"the target {target!r} is of type {kind}: numbers and booleans are accepted"
+            f"the target {target!r} is of type {kind}: numbers and booleans are accepted; of texts "
+            "make a view with a column that is 1 for the text whose share is sought, else 0"
         )
     return f"CAST({_quoted(target)} AS DOUBLE)"

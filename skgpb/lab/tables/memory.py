@@ -13,6 +13,7 @@ import numpy as np
 
 from skgpb.lab.tables.conditions import Range, Subgroup
 from skgpb.lab.tables.levels import Levels, Moments, Shape
+from skgpb.utils.typing import Values
 
 __all__ = ["MemoryTable"]
 
@@ -67,7 +68,7 @@ class MemoryTable:
     def __init__(
         self,
         columns: Mapping[str, Any] | np.ndarray,
-        y: Any,
+        y: Values,
         n_bins: int = N_BINS,
     ) -> None:
         if isinstance(columns, np.ndarray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any, Self
@@ -18,7 +19,7 @@ from skgpb.lab.tables.conditions import Subgroup
 from skgpb.lab.tables.finding import find_and_judge
 from skgpb.lab.tables.memory import N_BINS, MemoryTable, column_of
 from skgpb.lab.tables.verdict import FEWEST
-from skgpb.utils.typing import Direction, Seed
+from skgpb.utils.typing import Direction, Seed, SupportsArray
 from skgpb.utils.validation import (
     TRUE_OR_FALSE,
     YES_OR_NO,
@@ -138,7 +139,12 @@ class BestSubgroup(BaseEstimator):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Sequence[object] | SupportsArray | None = None,
+    ) -> Self:
         """Search a table.
 
         Parameters

@@ -258,7 +258,7 @@ def test_what_is_wrong_is_said_in_the_words_of_the_page(path):
     assert "Experiments 1 to 3 are suggested." in window.send("/ask", count="3")
     assert "said=" not in window.open("/?said=several&number=%3Cb%3E") and "<b>" not in window.text
     text = window.send("/tell/1", "value", value="14.7 x")
-    assert "A measurement in result must be a number, got &#39;x&#39;." in text
+    assert "Result must be a number, got &#39;14.7 x&#39;: write 14.7 without the unit." in text
     assert "result must be a number" not in window.send("/tell/1", "value", value="14.7")
     assert "This must be a number, got '2,5': write 2.5." in html.unescape(
         window.open("/?within=2,5")
@@ -874,6 +874,23 @@ def test_limits_are_typed_asked_for_and_said(path):
     assert "Limits on what else is measured" in window.open("/report.html")
 
 
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.LimitWarning")
+def test_a_page_says_which_results_lack_what_has_a_limit(path):
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, answer="yield", limits="impA + impB <= 5")
+    for i in range(3):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        assert "Limit: impA + impB, at most 5." in window.open()
+        typed = {"value": "50", "limited0": "1", "limited1": ["2", "", "7"][i]}
+        window.send(f"/tell/{entry['query']}", "value", **typed)
+    page = window.open()
+    assert "50, not every limit measured" in page and "50, beyond a limit" in page
+    assert "known of 2 of 3 results" in page
+    assert "not every limit measured" in window.open("/report.html")
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("block", "field", "label"),
@@ -996,3 +1013,66 @@ def test_costs_are_typed_seen_with_a_suggestion_and_changed(path):
     window.open("/change")
     window.send("/change", **typed, costs="")
     assert "It costs" not in window.text and "spent" not in window.text
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "address",
+    [f"/map?x={LONG}&y=1", f"/map/{LONG}-1-dark.svg", f"/picture/slices-{LONG}-dark.svg"],
+)
+def test_numbers_of_thousands_of_digits_in_an_address_are_no_number(run, path, address):
+    run.tell(1.0, 4)
+    window = Window(path)
+    window.open(address)
+    assert window.status == (200 if "?" in address else 404)
+    assert "Please choose two different settings" in window.text or window.status == 404
+
+
+def test_numbers_of_thousands_of_digits_in_a_form_are_no_number(path):
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW | {"n_sides": LONG, "low0": LONG})
+    assert window.status == 422 and "must be a finite number" in window.text
+    window.send("/new", **NEW | {"n_sides": LONG, "values1": f"{LONG}, {'0' * 5000}"})
+    assert path.exists()
+
+
+def test_limits_of_detection_and_units_are_typed(path):
+    Experiment.create(path, SIDES, seed=3, limits=["peak <= 80"], **LABELS).ask()
+    window = Window(path)
+    window.open()
+    window.send("/tell/1", "value", value="<2 %", limited0="n.d.")
+    assert window.status == 422 and "may be not determined or not detected" in window.text
+    window.send("/tell/1", "value", value="<2 g", limited0="<5")
+    assert window.status == 422 and "must be a number" in window.text
+    window.send("/tell/1", "value", value="<2 %", limited0="<5")
+    (entry,) = Experiment(path).history()
+    assert (entry["answer"], entry["measured"]) == (2.0, {"peak": "<5"})
+    assert entry["note"] == "the answer was <2, which counts as its limit"
+    assert 'value="&lt;5"' in window.open("/correct/1")
+
+
+def test_not_detected_in_a_pasted_table_is_asked_about(path):
+    window = Window(path)
+    window.open()
+    table = "heat\tcatalyst\tloss\r\n30\tA\t2.5\r\n60\tB\tn.d.\r\n"
+    text = html.unescape(window.send("/new", **NEW | {"answer": "loss", "data": table}))
+    assert window.status == 422 and not path.exists()
+    assert "'n.d.' may be not determined or not detected: leave it empty" in text
+    window.send("/new", **NEW | {"answer": "loss", "data": table.replace("n.d.", "<0.5")})
+    assert [each["answer"] for each in Experiment(path).history()] == [2.5, 0.5]
+
+
+def test_pictures_end_at_the_range_of_answers(path):
+    run = Experiment.create(path, ["heat=0:10"], answer_range="0:5", seed=0)
+    for answer in (0.1, 4.9, 0.2):
+        run.tell(answer, run.ask()[0]["query"])
+    mean, std = run.optimizer.predict(np.linspace(0, 10, 101)[:, None], return_std=True)
+    assert (mean - 1.96 * std).min() < 0.0 and (mean + 1.96 * std).max() > 5.0
+    ax = draw_experiment(run).axes[0]
+    (band,) = (each for each in ax.collections if each.get_label() == "95 % interval")
+    ends = band.get_paths()[0].vertices[:, 1]
+    assert (ends.min(), ends.max()) == (0.0, 5.0)
+    assert Window(path).client.get("/picture/slices-0-dark.svg").status_code == 200

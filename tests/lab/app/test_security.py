@@ -26,6 +26,8 @@ from skgpb.lab.app.uploads import MOST_UPLOADED
 
 HOST = "127.0.0.1:8650"
 HERE = {"Host": HOST, "Origin": f"http://{HOST}"}
+GETS = ["/", "/correct/1", "/expect", "/change", "/add", "/map", "/report.html", "/results.csv"]
+POSTS = ["/new", "/ask", "/tell/1", "/tell", "/correct/1", "/change", "/add", "/nothing"]
 # A text that is a tag, ends an attribute and an element, and is a formula and a template.
 EVIL = "=<img src=x onerror=alert(1)>'\"></title></textarea><script>alert(2)</script>{{7*191}}"
 
@@ -51,6 +53,33 @@ def addresses(path, method):
         for rule in app.url_map.iter_rules():
             if method in rule.methods:
                 yield re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(values[found[1]]), rule.rule)
+
+
+FAR = {"REMOTE_ADDR": "192.168.0.7"}
+
+
+def test_only_this_computer_learns_the_folder(path):
+    folder, own = str(path.parent), make_app(path).test_client()
+    assert folder in own.get("/", headers=HERE).text
+    damaged, new = path.with_name("damaged.skgpb"), path.with_name("new.skgpb")
+    damaged.write_text("nothing")
+    token = re.search(r'name="token" value="([^"]+)"', own.get("/", headers=HERE).text)
+    for each in (path, damaged, new):
+        client, app = make_app(each).test_client(), make_folder_app(each.parent).test_client()
+        pages = [client.get(address, headers=HERE, environ_base=FAR) for address in GETS]
+        form = {"token": token[1] if token else "", "n_sides": "1", "name-0": "x", "low-0": "0"}
+        pages += [
+            client.post(address, data=form, headers=HERE, environ_base=FAR) for address in POSTS
+        ]
+        pages += [
+            app.get(f"/{name}", headers=HERE, environ_base=FAR) for name in ("", each.name + "/")
+        ]
+        for page in pages:
+            assert folder not in html.unescape(page.get_data(as_text=True))
+        assert any(each.name in html.unescape(page.text) for page in pages)
+    # The name is shown, and so is the reason for which a file cannot be read.
+    said = make_app(damaged).test_client().get("/", headers=HERE, environ_base=FAR).text
+    assert "'damaged.skgpb' cannot be loaded" in html.unescape(said)
 
 
 def test_addresses_are_found(path):

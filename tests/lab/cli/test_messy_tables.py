@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 
-from skgpb.lab.cli import main
+from skgpb.lab.cli import commands, main
 from skgpb.lab.cli.where import Condition
+from skgpb.lab.cli.words import number
 from skgpb.lab.datasets.table import TableFile
 
 pd = pytest.importorskip("pandas")
@@ -332,3 +334,101 @@ def test_a_header_of_nothing_has_no_title(tmp_path):
     path.write_text(",\nx,y\n1,2\n")
     with pytest.raises(ValueError, match="the header is likely line 2"):
         TableFile(path).read(["x", "y"])
+
+
+# -- what is printed of numbers -----------------------------------------------------------------
+
+
+def test_years_and_other_codes_have_no_commas(search):
+    rows = "".join(f"{year},{float(year >= 2009)}\n" for year in range(1970, 2030))
+    _, result, said = search("x,y\n" + rows)
+    assert result["where"] == "x >= 2009"
+    assert re.search(r"(?m)^ +x +2009 or more$", said)
+
+
+def test_an_end_between_minus_one_and_one_is_zero(search):
+    values = [-1] + [0] * 7 + list(range(1, 15)) * 5
+    _, result, said = search("x,y\n" + "".join(f"{x},{60 * (x <= 0) + x % 3}\n" for x in values))
+    assert result["where"] == "x <= 0" and re.search(r"(?m)^ +x +up to 0$", said)
+
+
+def test_a_unit_is_said_and_compared_as_a_number(search):
+    cells = "".join(f"{x} C,{float(x >= 40)}\n" for x in range(N))
+    _, result, said = search("x,y\n" + cells)
+    assert result["where"] == "x >= 40" and re.search(r"(?m)^ +x +40 C or more$", said)
+
+
+def test_outliers_count_as_the_ends_that_are_met(search):
+    amounts = [*np.arange(1.0, N + 1), 1e9]
+    rows = "".join(f"{i},{amount}\n" for i, amount in enumerate(amounts))
+    _, result, said = search("x,y\n" + rows)
+    low, high = result["outliers_count_as"]
+    assert low < 0.0 < high < 1e9
+    assert f"they count as {number(high, 4)}. As" in said and number(low, 4) not in said
+    _, result, said = search("x,y\n" + rows + "70,-1e9\n")
+    low, high = result["outliers_count_as"]
+    assert f"they count as {number(low, 4)} or {number(high, 4)}. As" in said
+
+
+def test_limits_are_counted_in_the_first_line(search):
+    rows = "".join(f"{x},{'<7' if x < 20 else x}\n" for x in range(N))
+    _, result, said = search("x,y\n" + rows, "--minimize")
+    assert "60 rows (20 cells such as <0.5 or >100 count as their limit)" in said
+    assert result["where"] == "x <= 19" and result["true_average"] == 7.0
+
+
+# -- targets of two texts -----------------------------------------------------------------------
+
+
+PAIRS = [("Y", "N"), ("n", "y"), ("T", "F"), ("pass", "fail"), ("CH", "MM"), (">50K", "<=50K")]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="/".join)
+def test_any_two_texts_are_a_target_once_one_is_named(search, pair):
+    one, other = pair
+    table = "x,y\n" + "".join(f"{x},{one if x >= 40 else other}\n" for x in range(N))
+    status, result, said = search(table)
+    if one.lower() in "yntf":
+        expected = "x >= 40" if one in "YT" else "x <= 39"
+        assert result["where"] == expected
+    else:
+        assert status == 2
+        first, second = sorted(pair)
+        assert f'by --target "y = {first}" or "y = {second}"' in said
+    for each, where in ((one, "x >= 40"), (other, "x <= 39")):
+        _, result, said = search(table, target=f"y = {each}")
+        assert (result["where"], result["target"]) == (where, f"y = {each}")
+        assert result["true_average"] == 1.0
+
+
+def test_a_named_text_is_there_and_is_no_feature(search):
+    table = "x,y\n" + "".join(f"{x},{'ab'[x % 2]}\n" for x in range(N))
+    assert (
+        "no cell of the column 'y' is 'c'; there are 'a', 'b'" in search(table, target="y = c")[2]
+    )
+    _, _, error = search(table, features=["x", "y"], target="y = a")
+    assert "--target 'y = a' is about a column of --features" in error
+
+
+def test_a_column_may_be_called_like_a_comparison(search):
+    _, result, _ = search("x,y = a\n" + ROWS, target="y = a")
+    assert result["target"] == "y = a" and result["n_rows"] == N
+
+
+def test_missing_cells_of_a_named_text_are_left_out(search):
+    rows = "".join(f"{x},{['', 'ok', 'bad'][x % 3]}\n" for x in range(N))
+    _, result, said = search("x,y\n" + rows, target="y = ok")
+    assert result["n_rows"] == 40 and "20 without a value of y left out" in said
+
+
+# -- shells -------------------------------------------------------------------------------------
+
+
+def test_single_quotes_that_a_shell_leaves_are_refused(monkeypatch, capsys):
+    monkeypatch.setattr(commands, "LEAVES_QUOTES", True)
+    for arguments in (["'T=20:90'"], ["'T", "=", "20:90'"]):
+        assert main(["new", "run.skgpb", "--bounds", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert f"single quotes for letters, got {arguments[0]}: write double quotes" in error
+    assert main(["ask", "'t-Hooft.skgpb"]) == 2
+    assert "double quotes" not in capsys.readouterr().err

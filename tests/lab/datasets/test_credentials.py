@@ -14,6 +14,7 @@ from skgpb.lab.datasets.credentials import (
     without_addresses,
 )
 from skgpb.lab.datasets.table import TableFile
+from skgpb.lab.experiments import Experiment
 
 PASSWORD = "S3cr3t"
 WELL_FORMED = [
@@ -100,6 +101,38 @@ def test_an_address_in_the_wrong_place_is_not_repeated(
     out, err = capsys.readouterr()
     assert PASSWORD not in out + err
     assert err.startswith("skgpb: error: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *[[name, "{}"] for name in ("ask", "undo", "show", "history", "best", "plot", "list")],
+        ["app", "{}/a.skgpb"],
+        ["tell", "{}", "1"],
+        ["tell", "a.skgpb", "{}"],
+        ["tell", "a.skgpb", "1", "--query", "{}"],
+        ["expect", "a.skgpb", "{}"],
+        ["note", "{}", "1", "warm"],
+        ["change", "a.skgpb", "--range", "{}"],
+        ["change", "a.skgpb", "--add-data", "{}"],
+        ["export", "{}", "a.csv"],
+        ["export", "a.skgpb", "{}/a.csv"],
+        ["plot", "a.skgpb", "--output", "{}/a.png"],
+        ["new", "{}/a.skgpb", "--bounds", "x=0:1"],
+        ["new", "run.skgpb", "--bounds", "{}"],
+        ["budget", "new", "run.skgpb", "--campaign", "{}"],
+        ["budget", "ask", "{}"],
+        ["budget", "tell", "{}", "1"],
+    ],
+)
+def test_no_command_repeats_an_address(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Experiment.create("a.skgpb", ["x=0:1"]).ask()
+    for address in (*WELL_FORMED[:2], MALFORMED[0], *MALFORMED[4:8], MALFORMED[9], MALFORMED[-1]):
+        assert main([word.format(address) for word in command]) == 2
+        out, err = capsys.readouterr()
+        assert PASSWORD not in out + err
+        assert err.startswith("skgpb: error: ") and err.count("\n") == 1
 
 
 def test_an_address_instead_of_a_file_is_not_repeated_in_python():

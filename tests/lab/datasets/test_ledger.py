@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from numpy.testing import assert_allclose
 from skgpb import GPOOOptimizer
 from skgpb.exceptions import LoadError, PrivacyBudgetError
 from skgpb.lab.datasets import PrivacyLedger, PrivateAverages, epsilon_of, rho_of
+from skgpb.utils.persistence import Seal
 
 N = 60
 TABLE = {"place": np.arange(N) * 0.5, "name": [f"row {i}" for i in range(N)]}
@@ -83,7 +85,7 @@ def test_a_second_search_has_what_the_first_has_left(path):
 
 def test_laplace_noise_is_counted_in_epsilon_and_in_zcdp(path):
     first = office(path, delta=0.0).answer(np.arange(20), share=0.5)
-    assert json.loads(path.read_text().splitlines()[1])["epsilon"] == pytest.approx(0.5, rel=1e-4)
+    assert json.loads(path.read_text().splitlines()[2])["epsilon"] == pytest.approx(0.5, rel=1e-4)
     second = office(path, delta=0.0)
     assert second.answer(np.arange(20)) == first
     assert second.epsilon_spent_ == pytest.approx(0.5, rel=1e-4)
@@ -356,7 +358,7 @@ def test_damage_is_found_and_counts_as_nothing_unspent(path, place):
     [
         ({"spend": -1.0}, "it spends -1.0"),
         ({"spend": True}, "it spends True"),
-        ({"spend": float("nan")}, "it spends nan"),
+        ({"spend": float("nan")}, "NaN is not JSON"),
         ({"rows": base64.b64encode(zlib.compress(bytes(8))).decode()}, "no rows"),
         ({"rows": base64.b64encode(zlib.compress(b"\xff" * 8)).decode()}, "rows that do not"),
         ({"rows": base64.b64encode(zlib.compress(bytes(2**20))).decode()}, "of another table"),
@@ -364,20 +366,95 @@ def test_damage_is_found_and_counts_as_nothing_unspent(path, place):
 )
 def test_lines_that_cannot_be_are_refused(path, entry, says):
     ask_at_random(path, 0, n=1)
-    lines = path.read_text().splitlines()
-    lines[1] = json.dumps(json.loads(lines[1]) | entry)
-    path.write_text("\n".join(lines) + "\n")
+    lines = of_version_1(path)
+    path.write_text("\n".join([lines[0], json.dumps(json.loads(lines[1]) | entry), ""]))
     with pytest.raises(LoadError, match=says):
         office(path)
 
 
-@pytest.mark.parametrize("version", [0, 2, True, "1"])
-def test_other_versions_are_refused(path, version):
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [(0, "from 1 to 2, got 0"), (3, "newer than this"), (True, "got True"), ("1", "got '1'")],
+)
+def test_other_versions_are_refused(path, version, says):
     PrivacyLedger(path, TABLE)
-    head = json.loads(path.read_text()) | {"version": version}
-    path.write_text(json.dumps(head) + "\n")
-    with pytest.raises(LoadError, match=rf"it is of version {version!r}, this skgpb reads 1"):
+    head = json.loads(of_version_1(path)[0]) | {"version": version}
+    path.write_bytes(Seal().write(head))
+    with pytest.raises(LoadError, match=says):
         PrivacyLedger(path, TABLE)
+
+
+def of_version_1(path):
+    """Let a ledger be as version 1 wrote it, without checksums and the count; return its lines."""
+    head, _, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+    entries = [head | {"version": 1}, *lines]
+    for entry in entries:
+        del entry["sha256 to here"]
+    texts = [json.dumps(entry) for entry in entries]
+    path.write_text("\n".join([*texts, ""]))
+    return texts
+
+
+def test_a_ledger_of_version_1_goes_on_with_checksums(path):
+    ask_at_random(path, 0, n=3)
+    before, old = counted(path), of_version_1(path)
+    assert_allclose(office(path).spent_, before, rtol=1e-12)
+    answer = office(path).answer([7], share=0.01)
+    assert path.read_text().splitlines()[: len(old)] == old
+    assert office(path).answer([7]) == answer
+    assert_allclose(office(path).spent_, counted(path), rtol=1e-12)
+    # The first checksum is that of the lines which have none.
+    data = path.read_bytes()
+    for changed in (data.replace(b'"spend": 0', b'"spend": 1', 1), data.replace(b"zlib", b"")):
+        if changed != data:
+            path.write_bytes(changed)
+            with pytest.raises(LoadError, match="a line does not go with its checksum"):
+                office(path)
+
+
+@pytest.mark.parametrize("n_lost", [1, 2, 3])
+def test_lines_that_are_lost_or_cut_are_no_refund(path, n_lost):
+    ask_at_random(path, 0, n=4)
+    data = path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    kept = b"".join(lines[:-n_lost])
+    for damaged in (kept, kept + lines[-n_lost][:-7], kept + lines[-n_lost][:1]):
+        path.write_bytes(damaged)
+        with pytest.raises(LoadError, match=r"it has \d of 6 lines"):
+            office(path)
+    path.write_bytes(b"".join(lines[:2] + lines[2 + n_lost :]))
+    with pytest.raises(LoadError, match="a line does not go with its checksum"):
+        office(path)
+    path.write_bytes(data)
+    office(path)
+
+
+def test_a_changed_byte_is_no_refund(path):
+    ask_at_random(path, 0, n=3)
+    data, spent, rng = path.read_bytes(), counted(path), np.random.default_rng(0)
+    for place in rng.integers(len(data), size=200):
+        path.write_bytes(
+            data[:place] + bytes([data[place] ^ int(rng.integers(1, 256))]) + data[place + 1 :]
+        )
+        # The number of lines may also be lower, of a process that was killed.
+        with suppress(LoadError):
+            assert_allclose(office(path).spent_, spent, rtol=1e-12)
+
+
+def test_a_ledger_that_is_mended_while_it_is_open_goes_on(path):
+    oracle = office(path)
+    oracle.answer(np.arange(20), share=0.1)
+    data = path.read_bytes()
+    other = office(path)
+    other.answer(np.arange(30), share=0.1)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40] + b"?" + whole[-39:])
+    with pytest.raises(LoadError, match="does not go with its checksum"):
+        oracle.answer(np.arange(40), share=0.1)
+    path.write_bytes(whole)
+    oracle.answer(np.arange(40), share=0.1)
+    assert len(data) < len(whole) < len(path.read_bytes())
+    assert_allclose(office(path).spent_, counted(path), rtol=1e-12)
 
 
 def test_a_file_that_is_gone_or_shorter_is_not_begun_anew(path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skgpb import EIOptimizer, GPUCBOptimizer
-from skgpb.domains import Cells
+from skgpb.domains import Box, Cells
 from skgpb.domains.costs import SettingCosts
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
@@ -87,6 +87,12 @@ def test_a_value_with_a_cost_cannot_leave_its_list(run):
         ("100 if catalyst = Pd", "every experiment must cost something"),
         (["20", "-1*time"], "some cost -40"),
         (["20", "-30 if catalyst = Ni"], "some cost -10"),
+        ("1e999", "its numbers are too large"),
+        ("20 + 1e999 time", "its numbers are too large"),
+        ("1e300*1e300", "its numbers are too large"),
+        ("20 + 1e308 time", "its numbers are too large"),
+        (["20", "1e308*time"], "its numbers are too large"),
+        (["20", "1e999 if catalyst = Ni"], "its numbers are too large"),
     ],
 )
 def test_what_is_no_cost_is_refused(run, costs, message):
@@ -163,3 +169,18 @@ def test_a_function_is_for_points_of_a_box_and_positive():
         EIOptimizer(bounds=[(0, 1)], cost=lambda x: 0.0, random_state=0).ask()
     rows = EIOptimizer(bounds=[(0, 1)], cost=lambda x: 1.0 + x[0], random_state=0)
     assert rows.tell([[0.25]], [1.0]).spent_ == 1.25
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        ({"cost": lambda p: p["t"]}, r"cost\(\{'T': .*\}\) raised KeyError\('t'\)"),
+        ({"cost": lambda p: [1.0][int(p["T"]) + 1]}, r"cost\(.*raised IndexError"),
+        ({"feasible": lambda p: p["t"] > 0}, r"feasible\(\{'T': .*\}\) raised KeyError\('t'\)"),
+    ],
+)
+def test_a_key_that_a_function_misses_is_named_with_the_parameter(parameter, message):
+    bounds = Box({"T": (0, 9)}, feasible=parameter.get("feasible"))
+    optimizer = EIOptimizer(bounds=bounds, cost=parameter.get("cost"), random_state=0)
+    with pytest.raises(ValueError, match=message):
+        optimizer.ask()

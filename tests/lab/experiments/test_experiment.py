@@ -349,6 +349,7 @@ def test_everything_is_json_with_documented_keys(run):
     assert set(status) == {
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
+        "not_used",
         *("limits", "costs", "spent", "block", "answer_range", "score"),
     }
     assert set(status["pending"][0]) == {
@@ -357,7 +358,7 @@ def test_everything_is_json_with_documented_keys(run):
     }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
-        *("outcomes", "within_limits", "between_blocks"),
+        *("outcomes", "within_limits", "between_blocks", "preferred"),
     }
     assert status["sides"] == [
         {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},

@@ -302,3 +302,170 @@ def test_several_changes_are_one(tmp_path):
     assert run.path.read_bytes() == before[0]
     tell_two(2)
     assert Experiment(run.path).history() == run.history() != before[1]
+
+
+# -- results below a limit of detection -----------------------------------------------------------
+
+
+def test_a_limit_of_detection_is_a_measurement(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, limits=["impurity <= 5"], seed=0)
+    told = {"<0.5": True, "< 5": True, "<9": None, ">9": False, ">1": None, "3": True}
+    for text, holds in told.items():
+        number = run.ask()[0]["query"]
+        entry = run.tell(1.0, number, measured={"impurity": text})
+        assert entry["within_limits"] is holds, text
+    assert [each["measured"]["impurity"] for each in run.history()] == [*list(told)[:-1], 3.0]
+    outcomes = [event[2] for event in run.optimizer._events if event[0] == "outcomes"]
+    assert [each["impurity"] for each in outcomes] == [0.5, 5.0, 9.0, 9.0, 1.0, 3.0]
+    again = Experiment(run.path)
+    assert [each["within_limits"] for each in again.history()] == list(told.values())
+
+
+def test_the_low_end_of_a_limit_is_kept_if_it_certainly_is(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, limits=["purity >= 90"], seed=0)
+    for text, holds in ((">95", True), ("<95", None), ("<80", False), (">80", None)):
+        number = run.ask()[0]["query"]
+        assert run.tell(1.0, number, measured={"purity": text})["within_limits"] is holds
+
+
+def test_an_answer_that_is_a_limit_counts_as_it_and_is_noted(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, unit="mg/L", seed=0)
+    said = "the answer was <0.5, which counts as its limit"
+    number = run.ask()[0]["query"]
+    entry = run.tell("<0.5", number, note="pale")
+    assert (entry["answer"], entry["note"]) == (0.5, f"pale; {said}")
+    entry = run.correct(number, "<0.5 mg/l")
+    assert (entry["answer"], entry["note"]) == (0.5, f"pale; {said}")
+    entry = run.correct(number, "7")
+    assert entry["answer"] == 7.0
+    write_table(run, tmp_path / "out.csv")
+    other = Experiment.create(
+        tmp_path / "other.skgpb", SIDES, unit="mg/L", data=tmp_path / "out.csv"
+    )
+    assert other.history()[0]["note"] == entry["note"]
+
+
+def test_tables_have_limits_units_and_no_other_units(tmp_path):
+    table, run = tmp_path / "t.csv", tmp_path / "run.skgpb"
+    rows = ["heat,time,yield,impurity", "20 C,1,50 %,<0.5", "30 C,2,<2 %,1", "40 C,3,60 %,>7"]
+    table.write_text("\n".join(rows), encoding="utf-8")
+    given = {"answer": "yield", "unit": "%", "limits": ["impurity <= 5"], "data": table}
+    history = Experiment.create(run, SIDES, **given).history()
+    assert [each["answer"] for each in history] == [50.0, 2.0, 60.0]
+    assert [each["measured"]["impurity"] for each in history] == ["<0.5", 1.0, ">7"]
+    assert [each["within_limits"] for each in history] == [True, True, False]
+    assert "the answer was <2 %" in history[1]["note"]
+    with pytest.raises(ValueError, match="column 'yield': it is in %, and answers in 'mg/L'"):
+        Experiment.create(tmp_path / "b", SIDES, **given | {"unit": "mg/L"})
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("20,5,0:00:07\n30,6,0:00:08", "'yield': it is in seconds, and answers in 'min'"),
+        ("20,0:00:05,7\n30,0:00:06,8", "'time': it is a duration: write a number, in the unit"),
+        ("20,5,n.d.\n30,6,8\n40,7,9", "'n.d.' may be not determined or not detected"),
+        ("20,5,n.d.\n30,6,8", "'n.d.' may be not determined or not detected"),
+    ],
+)
+def test_what_is_no_plain_number_in_a_table_is_refused(tmp_path, rows, message):
+    table = tmp_path / "t.csv"
+    table.write_text(f"heat,time,yield\n{rows}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        Experiment.create(tmp_path / "run.skgpb", SIDES, answer="yield", unit="min", data=table)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("5 g", "the answer must be a number, got '5 g': write 5 without the unit"),
+        ("02:09:19", "must be a number, got '02:09:19': write 7759 for seconds"),
+        ("n.d.", "'n.d.' may be not determined or not detected: leave it empty for the first"),
+        ("<0.5 g", "must be a number, got '<0.5 g'"),
+        ("<1e999", "must be a finite number"),
+    ],
+)
+def test_what_is_no_plain_number_as_an_answer_is_refused(tmp_path, answer, message):
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, unit="%", seed=0)
+    run.ask()
+    with pytest.raises(ValueError, match=message):
+        run.tell(answer)
+    assert run.tell("55 %")["answer"] == 55.0
+
+
+def test_a_score_is_computed_from_a_limit(tmp_path):
+    path = tmp_path / "run.skgpb"
+    run = Experiment.create(path, SIDES, score="yield - 2*impurity", seed=0)
+    run.ask()
+    assert run.tell(measured={"yield": 10, "impurity": "<0.5"})["answer"] == 9.0
+
+
+WIDE = """salt,cups,taste,pH,remark,operator,date,lot,none
+1,2,4,"6,5",dull,Ann,2026-01-31,A,
+5,8,9,"8,9",,Ben,2026-02-01,B,
+3,3,6,"7,0",fine,Ann,2026-02-02,A,
+2,5,5,"6,9",,Ben,2026-02-03,B,
+4,6,8,"8,2",,Ann,2026-02-04,A,NA
+"""
+PAST = {"sides": ["salt=0:9", "cups=1:9"], "answer": "taste"}
+
+
+def known(run):
+    """What is learned, of every query."""
+    names = ("params", "answer", "within_limits", "operator", "date", "measured")
+    return [{name: each[name] for name in names} for each in run.history()]
+
+
+@pytest.mark.parametrize("rule", [{"limits": "pH <= 8"}, {"block": "lot"}, {"block": "operator"}])
+@pytest.mark.parametrize("door", ["create", "add_table"])
+def test_columns_of_a_table_count_for_what_is_set_later(tmp_path, rule, door):
+    table = tmp_path / "past.csv"
+    table.write_text(WIDE)
+    runs = []
+    for name, early in (("early", rule), ("late", {})):
+        given = {"data": table} if door == "create" else {}
+        run = Experiment.create(tmp_path / name, **PAST, **early, **given)
+        if door == "add_table":
+            run.add_table(table)
+        runs.append(run)
+    early, late = runs
+    assert {"pH", "lot"} <= set(late.status()["not_used"])
+    late.change(**rule)
+    assert known(late) == known(early)
+    assert [each["measured"]["pH"] for each in late.history()] == [6.5, 8.9, 7.0, 6.9, 8.2]
+    assert late.history()[0]["measured"]["remark"] == "dull"
+    assert (late.history()[0]["operator"], late.history()[0]["date"]) == ("Ann", "2026-01-31")
+    best = [run.best() for run in runs]
+    assert best[0]["params"] == best[1]["params"]
+    assert_allclose(best[0]["mean"], best[1]["mean"])
+
+
+def test_a_score_uses_columns_that_a_table_had(tmp_path):
+    table = tmp_path / "past.csv"
+    table.write_text(WIDE)
+    run = Experiment.create(tmp_path / "run", **PAST, data=table)
+    run.change(score="taste - pH")
+    assert_allclose([each["answer"] for each in run.history()], [-2.5, 0.1, -1.0, -1.9, -0.2])
+
+
+def test_columns_that_are_not_used_are_named(tmp_path, capsys):
+    table, run = tmp_path / "past.csv", str(tmp_path / "run")
+    table.write_text(WIDE)
+    bounds = ["--bounds", *PAST["sides"], "--answer", "taste"]
+    main(["new", run, *bounds, "--data", str(table)])
+    assert (
+        "not used without a limit, a score or a block: pH, remark, lot" in capsys.readouterr().out
+    )
+    main(["change", run, "--limit", "pH <= 8"])
+    assert Experiment(run).status()["not_used"] == ["remark", "lot"]
+    main(["tell", run, "--data", str(table)])
+    assert "or a block: remark, lot" in capsys.readouterr().out
+
+
+def test_columns_that_no_record_can_store_are_named(tmp_path):
+    wide = [f"c{i}" for i in range(120)]
+    table = tmp_path / "past.csv"
+    table.write_text(",".join(["salt", "cups", "taste", *wide]) + "\n" + "1,2,4" + ",7" * 120)
+    with pytest.warns(UserWarning, match=r"20 columns of .*past.csv are left out: 'c100', 'c101'"):
+        run = Experiment.create(tmp_path / "run", **PAST, data=table)
+    assert len(run.history()[0]["measured"]) == 100

@@ -378,8 +378,8 @@ def test_several_measurements_stand_in_a_cell_of_any_table(tmp_path):
         assert len(history) == 4 and history[0.3]["noise"] is None
         assert history[0.6]["measurements"] == [1.0, 2.0, 6.0]
         assert_allclose(history[0.1]["noise"], 0.3)
-    (tmp_path / "c.csv").write_text("x,y\n0.1,14.7 x\n")
-    with pytest.raises(ValueError, match=r"line 2, column 'y': '14[.]7 x' is not a number"):
+    (tmp_path / "c.csv").write_text("x,y\n0.1,14.7 x y\n")
+    with pytest.raises(ValueError, match=r"line 2, column 'y': '14[.]7 x y' is not a number"):
         run.add_table(tmp_path / "c.csv")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 from datetime import date, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from skgpb.exceptions import DatabaseError, ScansSpentError  # noqa: E402
 from skgpb.lab.sql import IbisTable  # noqa: E402
-from skgpb.lab.sql.connection import connect  # noqa: E402
+from skgpb.lab.sql.connection import Queries, connect  # noqa: E402
 from skgpb.lab.sql.table import Rest  # noqa: E402
 from skgpb.lab.tables.conditions import Categories, Range, Subgroup  # noqa: E402
 
@@ -423,3 +425,22 @@ def test_a_connection_that_is_lost_is_one_line(parquet):
     assert "\n" not in str(caught.value)
     assert "closed" not in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("name", ["SQLite", "MySQL"])
+def test_a_database_without_grouping_sets_is_refused_with_a_way_out(name):
+    said = f"{name} has no GROUPING SETS, by which a search counts: write the table to a CSV"
+    with pytest.raises(DatabaseError, match=said):
+        Queries(SimpleNamespace(name=name.lower()))
+
+
+def test_sqlite_is_refused_before_the_first_query(tmp_path):
+    path = tmp_path / "s.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE sales (hour INTEGER, price REAL)")
+    try:
+        table = ibis.sqlite.connect(path).table("sales")
+    except ImportError:
+        pytest.skip("needs ibis-framework[sqlite]")
+    with pytest.raises(DatabaseError, match="SQLite has no GROUPING SETS"):
+        IbisTable(table, ["hour"], "price")
