@@ -279,7 +279,7 @@ def test_where_constraints_make_no_sense_they_are_refused():
         GPOOOptimizer(bounds={"A": Steps(0, 1)}).start()
     opt = GPUCBOptimizer(bounds=box, random_state=0)
     opt.tell(opt.ask(), 1.0)
-    with pytest.raises(ValueError, match="side must be None where the box has constraints"):
+    with pytest.raises(ValueError, match="side must be None if the box has constraints"):
         opt.recommend(side=0.1)
 
 
