@@ -73,7 +73,7 @@ class Feedback:
         As the user gave it; None stands for one that is to be learned.
     arms, queries, targets : Any
         As the user gave them. Arms are both asked and found.
-    pulls : bool
+    targets_are_queries : bool
         Whether the queries are the targets.
     bounds : ndarray of shape (n_context + d, 2)
         Box of contexts and of actions.

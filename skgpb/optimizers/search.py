@@ -118,8 +118,8 @@ Best = TypeVar("Best")
 class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
-    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and
-    ``_targets_are_queries``, and what queries are worth in :meth:`acquisition`.
+    A subclass has the parameters. It says whether targets are queries in ``_targets_are_queries``,
+    and defines the value of queries in :meth:`acquisition`.
     """
 
     _query_type: ClassVar[type[Query]] = Arm

@@ -51,7 +51,7 @@ Bounds: TypeAlias = Points | Mapping[str, Any]
 Setting: TypeAlias = Mapping[Any, Any] | Sequence[float] | SupportsArray
 #: Several of them: rows, a list of dicts, or a table with a column for each side.
 Settings: TypeAlias = Points | Sequence[Mapping[Any, Any]]
-#: What an answer is about: a query, a setting, the points of an average, or a list of these.
+#: Subject of an answer: a query, a setting, the points of an average, or a list of these.
 Told: TypeAlias = Setting | Settings | Sequence[Sequence[Sequence[float]]]
 #: A query, or a list of queries.
 Queries: TypeAlias = SupportsArray | Sequence[SupportsArray]

@@ -143,7 +143,7 @@ def test_mixtures_are_sampled_uniformly(d):
 def test_two_inequalities_that_leave_a_line_are_sampled_as_its_equation(relations, total):
     constraints = [f"A + B {relation} {total}" for relation in relations]
     box = Box({"A": (0, total), "B": (0, total)}, constraints)
-    X = ParameterSpace.of_bounds(box).feasible._hit_and_run(2000, np.random.default_rng(0))
+    X = ParameterSpace.from_bounds(box).feasible._hit_and_run(2000, np.random.default_rng(0))
     assert_allclose(X.sum(axis=1), total, rtol=1e-6)
     # Uniform along the line: five standard errors of a mean and a spread.
     shares = X / total

@@ -24,7 +24,7 @@ def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
     ----------
     table : IbisTable
         The table in which the group was found.
-    subgroup : Subgroup
+    box : Subgroup
         The group. If it is the whole table, the first features are drawn.
     average : float
         Average of the target over the group.
