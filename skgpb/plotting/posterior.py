@@ -145,8 +145,9 @@ class PosteriorDisplay(_axes.Display):
         part = None
         if hasattr(optimizer, "optimizers_"):
             optimizer, features, part = _axes.campaign_of(optimizer, features)
-        if value_name is None and getattr(optimizer, "_campaign", None) is not None:
-            value_name = f"reward of {optimizer._campaign}"
+        campaign = getattr(optimizer, "_campaign", None)
+        if value_name is None and campaign is not None:
+            value_name = f"reward of {campaign}"
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
         names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
