@@ -138,6 +138,19 @@ def test_mixtures_are_sampled_uniformly(d):
     assert np.abs((X > 0.5).mean(axis=0) - share).max() < 5 * error
 
 
+@pytest.mark.parametrize("relations", [["="], ["<=", ">="]])
+@pytest.mark.parametrize("total", [1, 12])
+def test_two_inequalities_that_leave_a_line_are_sampled_as_its_equation(relations, total):
+    constraints = [f"A + B {relation} {total}" for relation in relations]
+    box = Box({"A": (0, total), "B": (0, total)}, constraints)
+    X = ParameterSpace.of_bounds(box).feasible._hit_and_run(2000, np.random.default_rng(0))
+    assert_allclose(X.sum(axis=1), total, rtol=1e-6)
+    # Uniform along the line: five standard errors of a mean and a spread.
+    shares = X / total
+    assert np.abs(shares.mean(axis=0) - 0.5).max() < 5 / np.sqrt(12 * 2000)
+    assert np.abs(shares.std(axis=0) * np.sqrt(12.0) - 1.0).max() < 5 / np.sqrt(5 * 2000)
+
+
 def test_the_first_design_of_a_mixture_leaves_no_gaps():
     opt = GPUCBOptimizer(bounds=BOXES["mixture"], random_state=0)
     asked = np.array([list(opt.ask(another=True).params.values()) for _ in range(10)])
@@ -279,7 +292,7 @@ def test_where_constraints_make_no_sense_they_are_refused():
         GPOOOptimizer(bounds={"A": Steps(0, 1)}).start()
     opt = GPUCBOptimizer(bounds=box, random_state=0)
     opt.tell(opt.ask(), 1.0)
-    with pytest.raises(ValueError, match="side must be None where the box has constraints"):
+    with pytest.raises(ValueError, match="side must be None if the box has constraints"):
         opt.recommend(side=0.1)
 
 
