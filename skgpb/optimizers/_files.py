@@ -35,7 +35,7 @@ from skgpb.utils.persistence import (
     Reader,
     Writer,
     encode_parameters,
-    opened,
+    open_run,
     shown,
     write,
 )
@@ -210,7 +210,7 @@ def read_run(
     lock : StateLock, default=None
         Lock of all parts of the optimizer; None for a new one.
     """
-    with opened(path) as (document, log, arrays):
+    with open_run(path) as (document, log, arrays):
         known = {each.__name__: each for each in _with_subclasses(cls)}
         if document["class"] not in known:
             raise ValueError(

@@ -407,7 +407,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._spent += price
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
-        self._run.close(query, reward, *self._model.in_units(mean, var), False)
+        self._run.close(query, reward, *self._model.to_user_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
@@ -696,7 +696,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             means = self._gp.moments(self._blocks_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
         blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
-        means = (self._model.averaged or self._gp).moments(blocks)
+        means = (self._model.mixture or self._gp).moments(blocks)
         values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], self._gp.scale):
@@ -999,7 +999,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
-            self._gp.evaluate_afresh()
+            self._gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         self._track(
             PosteriorCache(
