@@ -320,9 +320,9 @@ class Chances:
         return (self._distinguished(rows) - self._lower) / self._unit
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """Return weights (n,): probabilities of success over the one that counts as certain.
+        """Return weights (n,) between ``LEAST_CHANCE`` and 1 of the rows.
 
-        They are between ``LEAST_CHANCE`` and 1.
+        A weight is the probability of success divided by the probability that counts as certain.
         """
         if self._model is None:
             return np.ones(len(rows))
@@ -625,7 +625,7 @@ class FeasibilityOfQueries(Feasibility):
         return round.replaced(round.known, round.query_noise, cost)
 
     def hopeless(self, settings: np.ndarray) -> np.ndarray:
-        """Return a mask (n,) of the queries likely to fail, whose scores are not discounted."""
+        """Return a mask (n,) of the queries that are likely to fail."""
         assert self.chances is not None
         return self.chances.unlikely(settings)
 
