@@ -824,10 +824,10 @@ def log_of_cells(n_children: int, max_depth: int) -> float:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
-    """Base class of searches of the cells of a partition, which share what is observed of f.
+    """Base class of searches of the cells of a partition, which share one posterior of f.
 
-    A subclass says which leaf is the best to ask, and when cells are split, as
-    :class:`~skgpb.optimizers.TreeSearch` does by two methods of your own.
+    A subclass chooses the leaf to ask, and the cells to split. Your own rule needs two methods of
+    :class:`~skgpb.optimizers.TreeSearch`.
 
     Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
