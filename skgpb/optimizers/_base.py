@@ -250,7 +250,7 @@ class BaseBanditOptimizer(
         """
 
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
-        """Warn, at the first time, if the last ``n_answers`` answers lack a limited outcome.
+        """Warn if the last ``n_answers`` answers lack a limited outcome for the first time.
 
         The loop calls this after every answer, with the outcomes of that answer.
         """
@@ -349,7 +349,7 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or DataFrame
-            Points, in the user's units. Their bounding box is the domain if no parameter has one.
+            Points, in the user's units. Their bounding box is the domain if parameters have none.
         y : array-like of shape (n_samples,), default=None
             Noisy evaluations of f at X, which condition the posterior; None if there are none.
         """
@@ -617,7 +617,7 @@ class BaseBanditOptimizer(
         Warns
         -----
         ReplayWarning
-            If this version of the library would have chosen other queries. The answers are exact.
+            If this version of the library would have chosen other queries. All answers are kept.
         """
         return read_run(cls, BaseBanditOptimizer, path, parameters)
 
