@@ -1,9 +1,9 @@
 """An Optuna sampler that chooses parameters by a bandit, for studies on several machines.
 
-The sampler has no state except a cache: before a trial it rebuilds its posterior from the finished
-trials of the study, of all processes and machines, and its random numbers depend on the seed and
-the number of the trial. So a study in SQLite, PostgreSQL or a journal can continue after a crash,
-with any number of workers that share the storage.
+The sampler has no state except a cache. Before a trial it rebuilds its posterior from the finished
+trials of the study, of all processes and machines. Its random numbers depend on the seed and the
+number of the trial. So a study in SQLite, PostgreSQL or a journal can continue after a crash, with
+any number of workers that share the storage.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ class Numeric(Axis):
             self._limits = self.low, self.high
             self.n_settings: float = np.inf
         else:
-            # Half a step beyond both ends: the first and the last value have intervals of the axis
-            # as long as those of all others.
+            # Half a step beyond both ends: all values of the grid have intervals of equal length.
             self._limits = self.low - 0.5 * self.step, self.high + 0.5 * self.step
             self.n_settings = float(round((self.high - self.low) / self.step) + 1)
         if self.log:
@@ -438,7 +437,7 @@ class Cube:
         return self._axes[name].coordinate(value)
 
     def point(self, params: Mapping[str, Any]) -> np.ndarray:
-        """Return the point (d,) of parameters, NaN for absent ones and those out of range."""
+        """Return the point (d,) of parameters, NaN for parameters absent or out of range."""
         return np.array(
             [
                 self.coordinate(name, params[name]) if _has(params, {name: space}) else np.nan
@@ -480,7 +479,7 @@ class Cube:
         return np.where(found, np.nan, points)
 
     def params(self, point: np.ndarray) -> dict[str, Any]:
-        """Return the parameters of a point (d,), without those that are NaN."""
+        """Return the parameters of a point (d,), without parameters that are NaN."""
         setting = self.space.setting(np.where(np.isnan(point), NEUTRAL, point))
         return {
             name: distribution.choices[int(setting[name])]

@@ -111,7 +111,7 @@ def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -
     else:
         keys = optimizer._run.space.sides
     if names is None:
-        # The names of X are not those of indirect queries, which are in another space.
+        # Indirect queries are in another space than X, with names of their own.
         seen = getattr(optimizer, "feature_names_in_", ())
         names = seen if len(seen) == len(keys) else keys
     if len(names) != len(keys):

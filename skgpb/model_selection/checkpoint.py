@@ -41,7 +41,8 @@ class Checkpoint:
     resume : bool
         Whether to continue the search in the file, if there is one.
     search : dict
-        Parameters and data, by name, that must be those of the file if scores are to be compared.
+        Parameters and data, by name, which must agree with the file: otherwise scores of the two
+        searches cannot be compared.
 
     Attributes
     ----------
@@ -63,7 +64,7 @@ class Checkpoint:
             self._read(resume)
 
     def _read(self, resume: bool) -> None:
-        """Read the fits of the file; raise ValueError if they are not to be, or cannot be, used."""
+        """Read the fits of the file; raise an error if it is invalid or must not be replaced."""
         name = f"checkpoint {os.fspath(self._path)!r}"
         with open(self._path, "rb") as file:
             lines = file.readlines()

@@ -154,7 +154,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     resume : bool, default=False
         Whether to continue the search in the file ``checkpoint``, if there is one. So a script can
         be started again after its process was killed: settings in the file are not fitted again.
-        Data and parameters must be those of the file. ``n_iter`` may be larger; ``n_jobs``,
+        Data and parameters must agree with the file. ``n_iter`` may be larger; ``n_jobs``,
         ``pre_dispatch``, ``timeout``, ``stop``, ``select``, ``verbose``, ``progress`` and
         ``callback`` may differ. ``cv`` must have the same splits in every process, as all splitters
         have that do not shuffle, or have an integer as ``random_state``.
@@ -652,7 +652,7 @@ class Scores:
 
     @property
     def stuck(self) -> bool:
-        """True if queries wait to be told until a score is finite: ``ask`` would repeat them."""
+        """True if queries wait for a finite score before they are told: ``ask`` repeats them."""
         return bool(self._waiting)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -725,7 +725,7 @@ class Scores:
     def finish(self) -> None:
         """Warn of unused fits in the file, and make sure that scikit-learn has a successful fit.
 
-        scikit-learn raises an error if no batch had one, as when all fits are from the file.
+        scikit-learn reads the names of the metrics from the first successful fit.
         """
         if self.kept is not None:
             self.kept.warn_of_rest()

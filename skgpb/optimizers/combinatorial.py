@@ -296,8 +296,8 @@ class AllocationPosterior(QueryTargetPosterior):
         moments = total, (std**2)[self.columns].sum(axis=1) / unit**2
         super().__init__((zero, unit), moments, moments)
         self._rounds = rounds
-        # The candidates include the best allocation of every draw, so that the maxima of these
-        # draws are those over all allocations.
+        # The candidates include the best allocation of every draw, so that the maximum of a draw
+        # over candidates is its maximum over all allocations.
         self._drawn = (drawn[:, self.columns].sum(axis=2) - self.offset) / self.scale
 
     def round(self) -> Round:
@@ -774,7 +774,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         excluded: set[tuple[int, ...]],
         allowed: np.ndarray,
     ) -> np.ndarray | None:
-        """Return the candidate with the best score, among those of allowed arms.
+        """Return the choice of the best score, of candidates that have only allowed arms.
 
         If all such candidates are excluded, return the best other choice by mean plus standard
         deviation; None if there is none.

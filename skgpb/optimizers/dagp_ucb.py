@@ -90,7 +90,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     Theorem 1 for pure exploitation as well, where the theorem is false. So Theorem 4 is unproved,
     though not shown to be false.
 
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 

@@ -64,7 +64,7 @@ class ESTOptimizer(Search):
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -82,5 +82,5 @@ class ESTOptimizer(Search):
             m = expected_maximum(posterior.mean, posterior.std)
         else:
             m = (self._run.sign.of(self.optimum) - posterior.offset) / posterior.scale
-        # The maximum is at least the largest posterior mean, also above a given optimum.
+        # A given optimum may be below the largest posterior mean, which then takes its place.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

@@ -79,7 +79,7 @@ class GPTSOptimizer(GainUCBOptimizer):
     of the prior. The remaining variance of each arm, negligible for smooth kernels, is drawn
     independently.
 
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 

@@ -257,7 +257,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return self.domain_.ball(ball)
 
     def _without_failing(self) -> set[int]:
-        """Shrink the balls that always failed; return the indices of those likely to fail."""
+        """Shrink the balls that always failed; return the indices of balls likely to fail."""
         chances = self._run.chances_of_regions(self.bounds_)
         if chances is None:
             return set()
@@ -364,7 +364,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return min(self.n_features_in_ * self.max_depth_ * log(2.0), log(self.max_active))
 
     def _follow_horizon(self, t: int) -> None:
-        """Extend the horizon to evaluation t if ``anytime``, and recompute the constants."""
+        """Extend the horizon to evaluation t if ``anytime``; otherwise warn if t exceeds it."""
         before = self._horizon
         if t <= before.n:
             return
@@ -439,7 +439,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- guards -----------------------------------------------------------------------------
 
     def _best_shrinkable(self, posterior: Posterior, beta: float) -> int:
-        """Return the ball of the largest index among those above the smallest radius."""
+        """Return the ball of the largest index, of all balls that can still be shrunk."""
         smallest = np.flatnonzero(self.domain_.depth >= self.max_depth_)
         ball = self._best_ball(posterior, beta, self._variation, smallest.tolist())
         if ball < 0:

@@ -134,7 +134,7 @@ class GPOOOptimizer(PartitionSearch):
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
-        # The check of an average is that of a number; an average over no rows has none.
+        # The base class checks the average as a number. An average over no rows has no number.
         value = float(reward) if reward.count else None
         query, _, noise = super()._checked(query, value, alpha)
         return query, reward, noise

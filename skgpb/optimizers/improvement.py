@@ -71,7 +71,7 @@ class EIOptimizer(Search):
     the search pulls other arms in all further rounds, however small their chance. This rule is for
     finding the maximum, not for collecting rewards.
 
-    Ties, continuous domains, batches and the recommendation are those of
+    Ties, continuous domains, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -141,7 +141,7 @@ class PIOptimizer(Search):
     uncertainty left, the search pulls other arms in all further rounds, however small their chance.
     This rule is for finding the maximum, not for collecting rewards.
 
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 

@@ -83,7 +83,7 @@ class MESOptimizer(Search):
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of :class:`~skgpb.optimizers.Search`.
+    Ties, boxes, batches and the recommendation are as in :class:`~skgpb.optimizers.Search`.
 
     This finds the tenth of an interval with the largest average, by asking tenths and quarters:
 

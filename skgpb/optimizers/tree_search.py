@@ -184,7 +184,7 @@ class TreeSearch(PartitionSearch):
         -------
         which : ndarray of shape (n_leaves,) of bool
             True for the leaves to split. The search splits the first 256 of these that can be
-            split: above ``max_depth_``, and in a pool with enough members.
+            split: with a depth below ``max_depth_``, and in a pool with enough members.
         """
 
     # -- the search ---------------------------------------------------------------------------

@@ -424,7 +424,7 @@ class IGPUCBOptimizer(GainUCBOptimizer):
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -493,7 +493,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
