@@ -326,7 +326,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         """Return the file of fits, read if it exists; None without ``checkpoint``."""
         if self.checkpoint is None:
             if self.resume:
-                raise ValueError("resume=True needs checkpoint, the file of the search; got None")
+                raise ValueError(
+                    "resume=True continues the search in checkpoint, got checkpoint=None"
+                )
             return None
         own = self.get_params(deep=False)
         search = {name: value for name, value in own.items() if name not in FREE}

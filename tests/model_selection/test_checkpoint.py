@@ -127,7 +127,7 @@ def test_a_search_is_not_replaced(tmp_path):
     path.write_text("{}")
     with pytest.raises(LoadError, match=r"damaged, incomplete or .* kind of file; choose another"):
         counted(path, n_iter=4, resume=True).fit(X, Y)
-    with pytest.raises(ValueError, match="resume=True needs checkpoint"):
+    with pytest.raises(ValueError, match="resume=True continues the search in checkpoint"):
         counted(resume=True).fit(X, Y)
     with pytest.raises(OSError, match="nowhere"):
         counted(tmp_path / "nowhere" / "search.json").fit(X, Y)
