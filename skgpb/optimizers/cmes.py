@@ -147,8 +147,8 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         A finite set of queries.
     targets : Cells, array-like of shape (n_targets, d) or None, default=None
         The targets, of which the best is sought: all cells of some sizes in ``bounds``, or a list
-        of points. None stands for all points. With Cells "auto" means ``information="joint"``, and
-        no other value is possible, because an answer may be above the average of every cell.
+        of points. None stands for all points. Cells need ``information="joint"``, for which "auto"
+        then stands, because an answer may be above the average of every cell.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a.
     information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
