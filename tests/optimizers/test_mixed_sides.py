@@ -354,7 +354,7 @@ def test_a_bare_number_is_for_numbers():
     kinds = made(bounds={"kind": ["a", "b", "c"]})
     kinds.tell([{"kind": "b"}, {"kind": "a"}], [1.0, 0.0])
     assert kinds.recommend(side={}).params == {"kind": "b"}
-    with pytest.raises(ValueError, match="by name"):
+    with pytest.raises(ValueError, match="must be a dict with the number of values of each"):
         kinds.recommend(side=1)
 
 
