@@ -90,7 +90,7 @@ class Numeric(Axis):
         return np.clip(values, self.low, self.high)
 
     def coordinate(self, value: Any) -> float:
-        """Return the coordinate in [0, 1] of a value."""
+        """Return the position of a value on the axis, from 0 to 1."""
         return float(self._coordinates(np.asarray(float(value))))
 
     def _coordinates(self, values: np.ndarray) -> np.ndarray:

@@ -335,7 +335,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     @abstractmethod
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet | QueryTree:
-        """Return the set of queries.
+        """Return the set of rows or cells that the search may ask.
 
         ``kernel`` is the kernel of queries; A (n, q) are the queries of pairs, None without pairs.
         """
