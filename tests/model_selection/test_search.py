@@ -71,7 +71,7 @@ def test_stop_is_a_parameter_like_others():
 def test_an_engine_that_cannot_say_is_refused_before_a_fit():
     fitted = []
     engine = StoOOOptimizer()
-    with pytest.raises(ValueError, match="StoOOOptimizer cannot say how far"):
+    with pytest.raises(ValueError, match="StoOOOptimizer, which cannot bound"):
         search(optimizer=engine, stop=Stop(0.1), scoring=lambda *a: fitted.append(1)).fit(XR, YR)
     assert not fitted
 
