@@ -21,7 +21,7 @@ def test_what_was_looked_at_holds_for_what_is_changed(tmp_path):
     run.ask()
     other = Experiment(path)
     thread = Thread(target=other.tell, args=(7.0, 1))
-    with run.alone():
+    with run.exclusive():
         thread.start()
         run.correct(run.tell(1.0, 1)["query"], 2.0)
         run.undo()

@@ -18,8 +18,8 @@ from skgpb.lab.app.forms import Form, sentence
 from skgpb.lab.app.guard import REFUSALS, Guard, reason_of, without_folders
 from skgpb.lab.app.pages import guarded_app, make_app
 from skgpb.lab.experiments.listed import ENDING, experiment_in
-from skgpb.lab.experiments.sides import shown
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.sides import format_value
+from skgpb.lab.experiments.texts import to_one_line
 
 # Experiments whose pages, and whose rows of the list, are kept.
 KEPT = 64
@@ -111,7 +111,7 @@ class Folder:
             if not name.startswith(".")
         ]
         experiments = [(f"/{quote(name)}/", row) for name, row in every if row is not None]
-        unread = [in_one_line(name) for name, row in every if row is None]
+        unread = [to_one_line(name) for name, row in every if row is None]
         return self._page("list.html", status, form=form, experiments=experiments, unread=unread)
 
     def _row(self, name: str) -> dict[str, Any] | None:
@@ -129,12 +129,12 @@ class Folder:
         if row is None:
             return None
         best = row["best_answer"]
-        said = "none yet" if best is None else f"{shown(best)} {row['unit']}".strip()
+        said = "none yet" if best is None else f"{format_value(best)} {row['unit']}".strip()
         return {**row, "best": said}
 
     def _page(self, template: str, status: int, **values: Any) -> tuple[str, int]:
         path = self._folder.absolute()
-        name, path_shown = in_one_line(path.name), in_one_line(str(path))
+        name, path_shown = to_one_line(path.name), to_one_line(str(path))
         common = {"name": name, "path": path_shown, "version": __version__}
         return without_folders(render_template(template, **common | values), self._folder), status
 

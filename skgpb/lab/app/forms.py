@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.lab.experiments.answers import read_answer, read_range
-from skgpb.lab.experiments.judgement import expectation
+from skgpb.lab.experiments.judgement import describe_surprise
 from skgpb.lab.experiments.records import LabRecord
-from skgpb.lab.experiments.sides import Side, exact, list_of, measured_number, number, values_in
-from skgpb.lab.experiments.texts import cleaned, quoted_name, split_pair
+from skgpb.lab.experiments.sides import Side, exact, format_list, measured_number, number, values_in
+from skgpb.lab.experiments.texts import clean_text, quote_name, split_pair
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
 FEW_SIDES, MOST_SIDES = 2, 50
@@ -94,7 +94,7 @@ class Form:
 
 def sentence(error: object) -> str:
     """Write the message of an error as a sentence, in the words of the pages."""
-    text = " ".join(cleaned(str(error)).split())
+    text = " ".join(clean_text(str(error)).split())
     for program, page in WORDS:
         text = re.sub(program, page, text)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
@@ -178,7 +178,7 @@ def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any
 def written(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[str, str]:
     """Return the notes of an entry as :func:`read_record` reads them."""
     measured, asked = entry["measured"].items(), [*limited, block]
-    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
+    lines = [f"{quote_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
     texts = {name: entry[name] for name in ("note", "operator", "date")}
     for i, name in enumerate(limited):
         if name in entry["measured"]:
@@ -197,7 +197,8 @@ def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> N
     for name, said in found.items():
         if said is not None and form.text(f"sure_{name}") != form.text(name):
             form.errors[name] = (
-                f"{form.text(name)}? {expectation(said)} If it is right, press the button again."
+                f"{form.text(name)}? {describe_surprise(said)} If it is right, press the button "
+                "again."
             )
             form.typed[f"sure_{name}"] = form.text(name)
     form.check()
@@ -226,7 +227,9 @@ def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
             form.errors[f"high{i}"] = "These limits can be changed in Python only."
             continue
         values = side.bounds if side.kind == "choice" else []
-        new = _read_side(form, i, side.name, side.kind, {list_of([each]): each for each in values})
+        new = _read_side(
+            form, i, side.name, side.kind, {format_list([each]): each for each in values}
+        )
         if new is not None and new.rounded_to_grid().as_dict() != side.as_dict():
             changed.append(new)
     form.check()
@@ -236,7 +239,7 @@ def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
 def limits_of(i: int, side: Side) -> dict[str, str]:
     """Return the limits or values of a side as the fields of a form."""
     if side.kind == "choice":
-        return {f"values{i}": list_of(side.bounds)}
+        return {f"values{i}": format_list(side.bounds)}
     known = side.as_dict()
     typed = {f"{end}{i}": exact(known[end]) for end in ("low", "high")}
     if side.kind == "range":
@@ -258,7 +261,7 @@ def _read_choice(form: Form, i: int, name: str, known: Mapping[str, Any]) -> Sid
         form.typed[f"sure{i}"] = text
         return None
     return form.take(
-        field, lambda _: Side.choice(name, [known.get(list_of([v]), v) for v in values])
+        field, lambda _: Side.choice(name, [known.get(format_list([v]), v) for v in values])
     )
 
 

@@ -27,11 +27,11 @@ from skgpb.lab.app.pictures import Paint, draw_replicates
 from skgpb.lab.app.uploads import mark_table, table_of
 from skgpb.lab.app.views import RunView
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.answers import range_within, read_range
+from skgpb.lab.experiments.answers import range_ends, read_range
 from skgpb.lab.experiments.export import as_csv, as_excel
-from skgpb.lab.experiments.judgement import limits_hold_in_words
-from skgpb.lab.experiments.sides import shown
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.judgement import describe_outcomes
+from skgpb.lab.experiments.sides import format_value
+from skgpb.lab.experiments.texts import to_one_line
 from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import THEMES
@@ -253,8 +253,8 @@ class Pages:
 
     def _page(self, template: str, status: int, **values: Any) -> tuple[str, int]:
         common = {
-            "name": in_one_line(self._path.name),
-            "path": in_one_line(str(self._path.absolute())),
+            "name": to_one_line(self._path.name),
+            "path": to_one_line(str(self._path.absolute())),
             "version": __version__,
             "token": self._guard.token,
             "home": self._home,
@@ -302,9 +302,9 @@ class Pages:
             self._check_token()
             if experiment is None and form.id != "new":
                 raise Stale(
-                    f"The file {in_one_line(self._path.name)} is gone, and nothing was changed."
+                    f"The file {to_one_line(self._path.name)} is gone, and nothing was changed."
                 )
-            with experiment.alone() if experiment and alone else nullcontext():
+            with experiment.exclusive() if experiment and alone else nullcontext():
                 said, about = change(experiment)
         except Stale as error:
             if error.number is not None:
@@ -554,8 +554,8 @@ class Pages:
                 status, values = 422, {"error": sentence(error)}
         elif run.best is not None:
             best = run.best["params"].values()
-            form.typed = {f"side{i}": shown(value) for i, value in enumerate(best)}
-        values["of_limits"] = [] if found is None else limits_hold_in_words(found)
+            form.typed = {f"side{i}": format_value(value) for i, value in enumerate(best)}
+        values["of_limits"] = [] if found is None else describe_outcomes(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:
@@ -591,7 +591,7 @@ class Pages:
         what, direction = run.outcome, run.status["direction"]
         of_all: dict[str, Any] = {
             "value_name": what,
-            "value_range": range_within(run.status["answer_range"]),
+            "value_range": range_ends(run.status["answer_range"]),
         }
         of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, **of_all}
         paint: dict[str, Paint] = {
@@ -671,13 +671,13 @@ class Pages:
         """Return the experiment that there has to be."""
         experiment = self._opened()
         if experiment is None:
-            return abort(404, f"The file {in_one_line(self._path.name)} does not exist yet.")
+            return abort(404, f"The file {to_one_line(self._path.name)} does not exist yet.")
         return experiment
 
     def _download(self, content: str | bytes, mimetype: str, ending: str) -> Response:
         """Return something that a browser saves under the name of the file."""
         data = io.BytesIO(content.encode() if isinstance(content, str) else content)
-        name = in_one_line(self._path.stem) + ending
+        name = to_one_line(self._path.stem) + ending
         return send_file(data, mimetype, as_attachment=True, download_name=name)
 
 

@@ -13,21 +13,20 @@ from markupsafe import Markup, escape
 from skgpb.lab.app.forms import limits_of, sentence
 from skgpb.lab.app.pictures import MAP_HEIGHT, Picture
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.blocks import shift_in_words
-from skgpb.lab.experiments.changes import in_words
+from skgpb.lab.experiments.blocks import describe_shift
+from skgpb.lab.experiments.changes import describe_change
+from skgpb.lab.experiments.experiment_file import outcome_limits
 from skgpb.lab.experiments.judgement import (
-    beside_answer,
-    beside_limits,
-    expectation,
-    limits_hold_in_words,
-    preferred_in_words,
+    answer_remark,
+    describe_outcomes,
+    describe_preferred_query,
+    describe_surprise,
+    limits_remark,
 )
-from skgpb.lab.experiments.kept import outcome_limits
-from skgpb.lab.experiments.limits import computed, measured_for
-from skgpb.lab.experiments.limits import in_words as limit_in_words
-from skgpb.lab.experiments.reasons import reason_in_words
-from skgpb.lab.experiments.sides import Side, in_percent, rounded, shown
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.limits import describe_limit, parse_arithmetic, required_measurements
+from skgpb.lab.experiments.reasons import describe_reason
+from skgpb.lab.experiments.sides import Side, format_estimate, format_percent, format_value
+from skgpb.lab.experiments.texts import to_one_line
 
 # A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
@@ -53,18 +52,18 @@ def result_of(entry: dict[str, Any]) -> str:
     """Return the result of an entry, or what became of it."""
     text = {"failed": "failed", "pending": "not yet", "skipped": "skipped"}.get(entry["status"])
     if text is None:
-        text = f"{shown(entry['answer'])}"
+        text = f"{format_value(entry['answer'])}"
         if entry["noise"] is not None:
-            text += f" ± {shown(entry['noise'])}"
-        text += beside_answer(entry)
+            text += f" ± {format_value(entry['noise'])}"
+        text += answer_remark(entry)
     return text
 
 
 def notes_of(entry: dict[str, Any]) -> str:
     """Return what the notebook has of an entry."""
-    parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]
+    parts = [entry["note"], *(f"{n} = {format_value(v)}" for n, v in entry["measured"].items())]
     if several := entry["measurements"]:
-        parts.insert(0, f"mean of {', '.join(map(shown, several))}")
+        parts.insert(0, f"mean of {', '.join(map(format_value, several))}")
     return "; ".join(filter(None, [*parts, entry["operator"], entry["date"]]))
 
 
@@ -109,7 +108,7 @@ class SideView:
 def _side_view(i: int, side: Side) -> SideView:
     """Return the name and the values of a side."""
     values = side.bounds if side.kind == "choice" else []
-    choices = [(str(value), shown(value)) for value in values]
+    choices = [(str(value), format_value(value)) for value in values]
     return SideView(side.name, f"side{i}", str(side), choices, limits_of(i, side))
 
 
@@ -124,7 +123,7 @@ class RunView:
 
     def __init__(self, experiment: Experiment) -> None:
         status, entries = experiment.status(), experiment.history()
-        self.title: str = status["title"] or in_one_line(experiment.path.name)
+        self.title: str = status["title"] or to_one_line(experiment.path.name)
         self.outcome: str = outcome_of(status)
         #: Label of a field for it, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]
@@ -136,7 +135,7 @@ class RunView:
         self.pending: list[dict[str, Any]] = status["pending"]
         #: Why each of them is suggested, in sentences, by its number.
         self.reasons: dict[int, list[str]] = {
-            each["query"]: [sentence(line.strip()) for line in reason_in_words(each)]
+            each["query"]: [sentence(line.strip()) for line in describe_reason(each)]
             for each in experiment.why()
         }
         #: Entries with a result, and failed ones; the last first.
@@ -147,15 +146,18 @@ class RunView:
         self.best: dict[str, Any] | None = status["best"]
         #: What is said of the recommendation besides its numbers, and of limits there.
         self.about: str = "" if self.best is None else _about(self.best, status["block"])
-        self.of_limits: list[str] = [] if self.best is None else limits_hold_in_words(self.best)
+        self.of_limits: list[str] = [] if self.best is None else describe_outcomes(self.best)
         #: What it is, as :meth:`~skgpb.lab.experiments.Experiment.status` returns it.
         self.status: dict[str, Any] = status
         #: Blocks of results: their names, numbers of results and shifts.
         self.blocks: list[tuple[str, int, str]] = [
-            (each["block"], each["n_answers"], shift_in_words(each)) for each in experiment.blocks()
+            (each["block"], each["n_answers"], describe_shift(each)) for each in experiment.blocks()
         ]
         limits = [
-            (f"{name}, " * bool(computed(name)) + limit_in_words(*ends), measured_for([name]))
+            (
+                f"{name}, " * bool(parse_arithmetic(name)) + describe_limit(*ends),
+                required_measurements([name]),
+            )
             for name, ends in outcome_limits(experiment.optimizer).items()
         ]
         #: What else is measured and is in the score or has a limit.
@@ -173,10 +175,10 @@ class RunView:
         #: Rows of tables that were left out, and why.
         self.left_out: list[str] = experiment.left_out()
         #: What was corrected or taken back: rows of texts.
-        self.changes: list[list[str]] = [in_words(each) for each in experiment.changes()]
+        self.changes: list[list[str]] = [describe_change(each) for each in experiment.changes()]
         #: Answers that are probably slips: the number, and what is said.
         self.questionable: list[tuple[int, str]] = [
-            (each["query"], f"{shown(each['answer'])} is unusual. {expectation(each)}")
+            (each["query"], f"{format_value(each['answer'])} is unusual. {describe_surprise(each)}")
             for each in experiment.questionable()
         ]
         #: Settings that were measured several times.
@@ -211,14 +213,14 @@ def _counts(status: dict[str, Any]) -> str:
     if status["n_skipped"]:
         parts.append(f"{status['n_skipped']} skipped")
     if status["spent"]:
-        parts.append(f"{shown(status['spent'])} spent")
+        parts.append(f"{format_value(status['spent'])} spent")
     parts.append(f"{len(status['pending'])} to do")
     return "; ".join(parts) + "."
 
 
 def _in_words(params: dict[str, Any]) -> str:
     """Return settings in a line."""
-    return ", ".join(f"{name} {shown(value)}" for name, value in params.items())
+    return ", ".join(f"{name} {format_value(value)}" for name, value in params.items())
 
 
 def _about(best: dict[str, Any], block: str) -> str:
@@ -227,8 +229,8 @@ def _about(best: dict[str, Any], block: str) -> str:
     n, noise = best["n_answers"], best["noise"]
     about = (
         f"From {n} result{'' if n == 1 else 's'}. The best single one "
-        f"{beside_limits(best)}is "
-        f"{shown(answered['answer'])}, of experiment {answered['query']}"
+        f"{limits_remark(best)}is "
+        f"{format_value(answered['answer'])}, of experiment {answered['query']}"
     )
     apart = ""
     if best["between_blocks"] is not None:
@@ -244,14 +246,14 @@ def _about(best: dict[str, Any], block: str) -> str:
         )
     if best["beware"]:
         about += f". {best['beware']}"
-    return " ".join([f"{about}.", *map(sentence, preferred_in_words(best))])
+    return " ".join([f"{about}.", *map(sentence, describe_preferred_query(best))])
 
 
 def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
     """Return the pictures of an experiment with a result."""
     where, n_answered = _in_words(best["params"]), run.status["n_answered"]
     expected = best["mean"], *best["interval_95"]
-    mean, low, high = (rounded(value, best["std"]) for value in expected)
+    mean, low, high = (format_estimate(value, best["std"]) for value in expected)
     slices = Picture(
         "slices",
         f"The expected result along each setting, with the others as recommended ({where}). The "
@@ -267,13 +269,13 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
         "and the best one so far"
         + (" of those within the limits. Crosses are beyond one." if run.status["limits"] else "."),
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
-        f"{shown(best['best_answer']['answer'])}.",
+        f"{format_value(best['best_answer']['answer'])}.",
     )
     pictures = [progress, slices] if n_answered else [slices]
     if run.trade_offs is not None and run.trade_offs["best"]:
         names = run.trade_offs["names"]
         numbers = ", ".join(map(str, run.trade_offs["best"]))
-        share = in_percent(run.trade_offs["hypervolume"])
+        share = format_percent(run.trade_offs["hypervolume"])
         within = " within the limits" if run.status["limits"] else ""
         more = "" if len(names) == 2 else f" Counting {' and '.join(names[2:])} as well."
         compromises = Picture(
@@ -287,7 +289,8 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
         pictures.insert(-1, compromises)
     if run.replicates:
         said = "; ".join(
-            f"{shown(each['mean'], 4)} ± {shown(each['spread'], 2)}" for each in run.replicates
+            f"{format_value(each['mean'], 4)} ± {format_value(each['spread'], 2)}"
+            for each in run.replicates
         )
         replicates = Picture(
             "replicates",
@@ -301,4 +304,4 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
 
 
 # What templates do with values, by these names.
-FILTERS = (digest, is_number, notes_of, result_of, rounded, shown, whole)
+FILTERS = (digest, is_number, notes_of, result_of, format_estimate, format_value, whole)
