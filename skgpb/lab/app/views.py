@@ -1,4 +1,4 @@
-"""Texts of the pages and the report, made from the plain dicts of an experiment."""
+"""Texts of the pages and the report, from the dicts that an experiment returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from skgpb.lab.app.forms import limits_of, sentence
+from skgpb.lab.app.forms import sentence, side_fields
 from skgpb.lab.app.pictures import MAP_HEIGHT, Picture
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.blocks import describe_shift
@@ -28,28 +28,28 @@ from skgpb.lab.experiments.reasons import describe_reason
 from skgpb.lab.experiments.sides import Side, format_estimate, format_percent, format_value
 from skgpb.lab.experiments.texts import to_one_line
 
-# A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
+# A number or date with a hyphen, after which browsers may break a line: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
 
-# Captions of pictures under limits.
+# Part of the captions of pictures of experiments with limits.
 BEYOND = "Where it is shaded, a limit is probably not kept; the dotted line is its border."
-# A number, or a range of numbers, and no name that begins with a digit.
+# A number or a range of numbers; a name that begins with a digit is none.
 NUMBER = re.compile(r"(-?\d[\d.]*(e[-+]?\d+)?)( to (-?\d[\d.]*(e[-+]?\d+)?))?")
 
 
 def is_number(text: str) -> bool:
-    """Return whether a value is a number or a range of numbers."""
+    """Return whether a text is a number or a range of numbers."""
     return bool(NUMBER.fullmatch(text))
 
 
 def whole(text: str) -> Markup:
-    """Return a text in which no number is broken across lines: half of it is another number."""
+    """Return a text as HTML in which browsers break no number or date across lines."""
     span = '<span class="number">{}</span>'
     return Markup(WITH_HYPHEN.sub(lambda found: span.format(found[0]), str(escape(text))))
 
 
-def result_of(entry: dict[str, Any]) -> str:
-    """Return the result of an entry, or what became of it."""
+def result_text(entry: dict[str, Any]) -> str:
+    """Return the answer of an entry with its noise as a text, or its status without an answer."""
     text = {"failed": "failed", "pending": "not yet", "skipped": "skipped"}.get(entry["status"])
     if text is None:
         text = f"{format_value(entry['answer'])}"
@@ -59,22 +59,22 @@ def result_of(entry: dict[str, Any]) -> str:
     return text
 
 
-def notes_of(entry: dict[str, Any]) -> str:
-    """Return what the notebook has of an entry."""
+def notes_text(entry: dict[str, Any]) -> str:
+    """Return the note, measurements, operator and date of an entry as a text."""
     parts = [entry["note"], *(f"{n} = {format_value(v)}" for n, v in entry["measured"].items())]
     if several := entry["measurements"]:
         parts.insert(0, f"mean of {', '.join(map(format_value, several))}")
     return "; ".join(filter(None, [*parts, entry["operator"], entry["date"]]))
 
 
-def digest(what: Any) -> str:
-    """Return a short text that tells plain data from any other."""
-    text = json.dumps(what, sort_keys=True, default=str)
+def digest(data: Any) -> str:
+    """Return a hash of JSON data as a short text, to detect changes."""
+    text = json.dumps(data, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def digest_of_results(entries: list[dict[str, Any]]) -> str:
-    """Return a digest of the answers, which further queries do not change."""
+    """Return a digest of all entries that are not pending."""
     return digest([entry for entry in entries if entry["status"] != "pending"])
 
 
@@ -83,20 +83,23 @@ def digest_of_pending(entries: list[dict[str, Any]]) -> str:
     return digest([entry for entry in entries if entry["status"] == "pending"])
 
 
-def outcome_of(status: dict[str, Any]) -> str:
-    """Return what an experiment measures, with its unit."""
+def outcome_label(status: dict[str, Any]) -> str:
+    """Return the name of the answers of an experiment, with their unit."""
     unit = f" ({status['unit']})" if status["unit"] else ""
     return (status["answer"] or "result") + unit
 
 
-def asked_with(experiment: Experiment) -> tuple[list[str], str]:
-    """Return what else is asked for: names of what is in the score or has a limit; the block."""
+def requested_fields(experiment: Experiment) -> tuple[list[str], str]:
+    """Return the names of the measurements for the score and limits, and the name of the block."""
     return experiment.counted, experiment.status()["block"]
 
 
 @dataclass(frozen=True)
 class SideView:
-    """A side, or what has a limit, as a field of a form and as the head of a column."""
+    """A side or a measurement as a field of a form and as the header of a column.
+
+    ``typed`` are the texts of its fields in the form that changes the experiment.
+    """
 
     label: str
     field: str
@@ -106,26 +109,26 @@ class SideView:
 
 
 def _side_view(i: int, side: Side) -> SideView:
-    """Return the name and the values of a side."""
+    """Return the view of side number i."""
     values = side.bounds if side.kind == "choice" else []
     choices = [(str(value), format_value(value)) for value in values]
-    return SideView(side.name, f"side{i}", str(side), choices, limits_of(i, side))
+    return SideView(side.name, f"side{i}", str(side), choices, side_fields(i, side))
 
 
 class RunView:
-    """An experiment as its page shows it.
+    """Data and texts of the page of an experiment.
 
     Parameters
     ----------
     experiment : Experiment
-        Experiment to show; it is only read.
+        The experiment, which does not change.
     """
 
     def __init__(self, experiment: Experiment) -> None:
         status, entries = experiment.status(), experiment.history()
         self.title: str = status["title"] or to_one_line(experiment.path.name)
-        self.outcome: str = outcome_of(status)
-        #: Label of a field for it, with a capital letter.
+        self.outcome: str = outcome_label(status)
+        #: The outcome as the label of a field, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]
         extreme = "largest" if status["direction"] == "maximize" else "smallest"
         self.aim: str = f"Looking for the {extreme} {status['answer'] or 'result'}"
@@ -133,23 +136,23 @@ class RunView:
             _side_view(i, side) for i, side in enumerate(experiment.sides)
         ]
         self.pending: list[dict[str, Any]] = status["pending"]
-        #: Why each of them is suggested, in sentences, by its number.
+        #: Reasons for the pending queries, as sentences, by their numbers.
         self.reasons: dict[int, list[str]] = {
             each["query"]: [sentence(line.strip()) for line in describe_reason(each)]
             for each in experiment.why()
         }
-        #: Entries with a result, and failed ones; the last first.
+        #: Entries that are not pending, the last first.
         self.rows: list[dict[str, Any]] = [e for e in entries if e["status"] != "pending"][::-1]
         self.counts: str = _counts(status)
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
         self.best: dict[str, Any] | None = status["best"]
-        #: What is said of the recommendation besides its numbers, and of limits there.
+        #: Remarks on the recommendation, and on the limits at its setting.
         self.about: str = "" if self.best is None else _about(self.best, status["block"])
         self.of_limits: list[str] = [] if self.best is None else describe_outcomes(self.best)
-        #: What it is, as :meth:`~skgpb.lab.experiments.Experiment.status` returns it.
+        #: Result of :meth:`~skgpb.lab.experiments.Experiment.status`.
         self.status: dict[str, Any] = status
-        #: Blocks of results: their names, numbers of results and shifts.
+        #: Blocks: name, number of results, and shift as a text.
         self.blocks: list[tuple[str, int, str]] = [
             (each["block"], each["n_answers"], describe_shift(each)) for each in experiment.blocks()
         ]
@@ -160,7 +163,7 @@ class RunView:
             )
             for name, ends in outcome_limits(experiment.optimizer).items()
         ]
-        #: What else is measured and is in the score or has a limit.
+        #: Measurements for the score and limits.
         self.limited: list[SideView] = [
             SideView(
                 name,
@@ -169,14 +172,14 @@ class RunView:
                 [],
                 {},
             )
-            for i, name in enumerate(asked_with(experiment)[0])
+            for i, name in enumerate(requested_fields(experiment)[0])
         ]
         self.trade_offs: dict[str, Any] | None = experiment.trade_offs()
-        #: Rows of tables that were left out, and why.
+        #: Rows of tables that were left out, with the reasons.
         self.left_out: list[str] = experiment.left_out()
-        #: What was corrected or taken back: rows of texts.
+        #: Corrections and other changes, rows of texts.
         self.changes: list[list[str]] = [describe_change(each) for each in experiment.changes()]
-        #: Answers that are probably slips: the number, and what is said.
+        #: Probable typos: number of the query, and a remark.
         self.questionable: list[tuple[int, str]] = [
             (each["query"], f"{format_value(each['answer'])} is unusual. {describe_surprise(each)}")
             for each in experiment.questionable()
@@ -188,9 +191,9 @@ class RunView:
             self.pictures = _pictures(self, self.best)
 
     def map(self, x: int, y: int) -> Picture:
-        """Return the picture of two of the sides, by their numbers."""
+        """Return the map over the sides number x and y."""
         one, two = self.sides[x].label, self.sides[y].label
-        where = "" if self.best is None else _in_words(self.best["params"])
+        where = "" if self.best is None else _format_params(self.best["params"])
         return Picture(
             "map",
             f"The expected {self.outcome} over {one} and {two}, with the other settings as "
@@ -203,7 +206,7 @@ class RunView:
 
 
 def _counts(status: dict[str, Any]) -> str:
-    """Say how far an experiment is."""
+    """Describe the progress of an experiment: numbers of results, failures and pending queries."""
     results = status["n_answered"] + status["n_given"]
     parts = [f"{results} result{'' if results == 1 else 's'}"]
     if status["n_given"]:
@@ -218,13 +221,13 @@ def _counts(status: dict[str, Any]) -> str:
     return "; ".join(parts) + "."
 
 
-def _in_words(params: dict[str, Any]) -> str:
-    """Return settings in a line."""
+def _format_params(params: dict[str, Any]) -> str:
+    """Format a setting in one line."""
     return ", ".join(f"{name} {format_value(value)}" for name, value in params.items())
 
 
 def _about(best: dict[str, Any], block: str) -> str:
-    """Say what the recommendation rests on."""
+    """Describe the answers behind the recommendation: number, best one, noise, caveats."""
     answered = best["best_answer"]
     n, noise = best["n_answers"], best["noise"]
     about = (
@@ -251,7 +254,7 @@ def _about(best: dict[str, Any], block: str) -> str:
 
 def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
     """Return the pictures of an experiment with a result."""
-    where, n_answered = _in_words(best["params"]), run.status["n_answered"]
+    where, n_answered = _format_params(best["params"]), run.status["n_answered"]
     expected = best["mean"], *best["interval_95"]
     mean, low, high = (format_estimate(value, best["std"]) for value in expected)
     slices = Picture(
@@ -303,5 +306,5 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
     return pictures
 
 
-# What templates do with values, by these names.
-FILTERS = (digest, is_number, notes_of, result_of, format_estimate, format_value, whole)
+# Filters of the templates, by their names.
+FILTERS = (digest, is_number, notes_text, result_text, format_estimate, format_value, whole)

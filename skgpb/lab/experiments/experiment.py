@@ -76,7 +76,7 @@ class Experiment(ExperimentFile):
     """An experiment in a file; every change is saved at once.
 
     Several windows, programs and people may have the same file open. They take turns: each change
-    is made to the present contents of the file, so that nothing is lost. The file has the format of
+    applies to the present contents of the file, so that nothing is lost. The file has the format of
     an optimizer's ``save``, and ``GPUCBOptimizer.load`` opens it as well.
 
     Queries have numbers. Users pass the number of a query to answer it, in any order, to correct it
@@ -730,7 +730,7 @@ class Experiment(ExperimentFile):
         old, new = self._optimizer._run.space, other._run.space
         number = {id(entry.query): entry.number for entry in self._entries}
 
-        def moved(setting: dict[str, Any], what: str) -> np.ndarray:
+        def convert(setting: dict[str, Any], what: str) -> np.ndarray:
             try:
                 return new.point(setting)
             except ValueError as error:
@@ -741,7 +741,7 @@ class Experiment(ExperimentFile):
             if kind in (*LEARNING, "outcomes"):
                 events.append(None)
             elif kind == "fit":
-                X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
+                X = [convert(old.setting(x), "an answer of the past") for x in rest[0]]
                 events.append((kind, np.array(X), rest[1]))
             elif kind == "set":
                 known = set(other.get_params(deep=False)) - {"bounds", "limits", "cost"}
@@ -749,7 +749,7 @@ class Experiment(ExperimentFile):
                 events.append((kind, others))
             else:
                 query = rest[0]
-                point = moved(query.params, f"query {number.get(id(query), '')}".strip())
+                point = convert(query.params, f"query {number.get(id(query), '')}".strip())
                 told = isinstance(query, PointsQuery)
                 there = PointsQuery(point[None]) if told else other.domain_.placed_arm(point)
                 events.append((kind, there.named(new), *rest[1:]))

@@ -106,7 +106,7 @@ def parse_arithmetic(name: str) -> Score | None:
 
 
 def required_measurements(limits: Iterable[str]) -> list[str]:
-    """Return the names of the measurements that limits need, with those in arithmetic."""
+    """Return the names of the measurements that limits need, including names in arithmetic."""
     every = (score.names if (score := parse_arithmetic(name)) else (name,) for name in limits)
     return list(dict.fromkeys(chain.from_iterable(every)))
 

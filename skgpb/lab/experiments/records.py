@@ -58,7 +58,7 @@ class LabRecord:
         date: str | None = None,
         measured: Mapping[str, Any] | None = None,
     ) -> None:
-        """Replace fields, except those that are None; change nothing after an error.
+        """Replace the fields whose arguments are not None; change nothing after an error.
 
         Control characters are removed from texts: characters that end a line in other programs
         become line ends in notes, others the replacement character.

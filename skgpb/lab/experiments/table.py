@@ -31,11 +31,11 @@ from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.texts import check_name, remove_text_mark, with_point
 from skgpb.utils.warnings import warn
 
-# Columns of an exported notebook; those of LabRecord.
+# Columns of an exported notebook; its columns of fields of LabRecord.
 NUMBER, ERROR, STATUS, MEASUREMENTS = "number", "standard error", "status", "measurements"
 WRITTEN = ("note", "operator", "date")
 NOTEBOOK_COLUMNS = (NUMBER, ERROR, STATUS, MEASUREMENTS, *WRITTEN)
-# Prefixes of columns of the notebook and of measurements whose names are those of other columns.
+# Prefixes of columns of the notebook, and of measurements, with the name of another column.
 BOOK_PREFIX, MEASURED_PREFIX = "notebook ", "measured "
 # Statuses of queries without an answer.
 UNANSWERED = ("failed", "skipped", "pending")
