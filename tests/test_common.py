@@ -244,7 +244,7 @@ def test_a_recommendation_does_not_move_the_candidates_in_a_box(cls, tmp_path):
 def test_a_recommendation_that_is_refused_begins_no_run():
     seeds = np.random.RandomState(0)
     optimizer = EIOptimizer(bounds=BOUNDS, random_state=seeds)
-    with pytest.raises(NotFittedError, match="no answer yet"):
+    with pytest.raises(NotFittedError, match="no observations yet"):
         optimizer.recommend()
     assert not hasattr(optimizer, "bounds_")
     twin = EIOptimizer(bounds=BOUNDS, random_state=np.random.RandomState(0))

@@ -263,7 +263,7 @@ def test_a_checkpoint_of_another_run_is_not_replaced(tmp_path):
     assert path.read_bytes() == before
     path.write_text("mine")
     for resume in (False, True):
-        with pytest.raises(ValueError, match=r"checkpoint .*otherwise choose another name"):
+        with pytest.raises(ValueError, match=r"checkpoint .*; choose another name"):
             optimizer().run(lambda query: 1 / 0, 1, checkpoint=path, resume=resume)
     assert path.read_text() == "mine"
 

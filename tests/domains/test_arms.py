@@ -145,7 +145,7 @@ def test_cells_move_in_turn_as_well():
     ("side", "d", "n_local"), [((0, 1), 3, 16), ((0, 1), 4, 64), (range(99), 4, 32)]
 )
 def test_in_many_dimensions_all_candidates_follow_unless_they_are_settings(side, d, n_local):
-    space = ParameterSpace.of_bounds({f"x{a}": side for a in range(d)})
+    space = ParameterSpace.from_bounds({f"x{a}": side for a in range(d)})
     box = BoxCandidates(space.bounds, 64, None, 0, space)
     box.make_candidates(1, 0.1, lambda: 1e3)
     assert box.adaptive

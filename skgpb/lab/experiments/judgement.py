@@ -23,7 +23,7 @@ from skgpb.lab.experiments.entries import Entry, jsonable
 from skgpb.lab.experiments.limits import format_limits
 from skgpb.lab.experiments.sides import format_estimate, format_percent, format_value
 from skgpb.optimizers.search import Search
-from skgpb.surrogate.criticism import learned_without
+from skgpb.surrogate.criticism import leave_one_out_refit
 from skgpb.utils.typing import Limits
 
 # Standard deviations on either side of the mean.
@@ -64,7 +64,7 @@ def predict_setting(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) 
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
     feasible = optimizer._run.space.feasible
     point = optimizer._run.space.point(setting)
-    violated = [] if feasible is None else feasible.violated(point)
+    violated = [] if feasible is None else feasible.violations(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},
         **clipped_prediction(optimizer, mean, std, ends),
@@ -313,7 +313,9 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
         spreads[1] = defaults.NOISE_SPREAD
     found, left = dict[int, dict[str, Any]](), np.arange(len(known))
     while len(left) > MIN_ANSWERS:
-        errors, variances = learned_without(K[np.ix_(left, left)], noise[left], y[left], spreads)
+        errors, variances = leave_one_out_refit(
+            K[np.ix_(left, left)], noise[left], y[left], spreads
+        )
         # Leave out the most improbable answer before judging the others: it would mask them.
         for k in np.argsort(-(errors**2) / variances, kind="stable"):
             i, std = int(left[k]), process.scale * sqrt(variances[k])

@@ -514,7 +514,7 @@ def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
     """Return a note with the constraints that a setting violates; empty if it violates none."""
     if space.feasible is None:
         return ""
-    violated = space.feasible.violated(space.point(setting))
+    violated = space.feasible.violations(space.point(setting))
     return f"violates {' and '.join(violated)}" if violated else ""
 
 
