@@ -220,7 +220,7 @@ class FreeCells(ArmSet):
     def move_to(self, query: Arm | PointsQuery) -> int:
         """Move a cell to the place of a query, of any size, and return its row.
 
-        The row is the next one that is due to move, and stands for the query until it moves. Return
+        The row is the last one that is due to move, and stands for the query until it moves. Return
         -1 if no row moves, if the query has several rows, or in contexts, where nothing is tracked
         between rounds.
         """
