@@ -24,7 +24,7 @@ from skgpb.domains.space import NEUTRAL, Axis, Choice, ParameterSpace
 from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.improvement import EIOptimizer
 from skgpb.optimizers.search import Search
-from skgpb.surrogate.likelihood import last_learning
+from skgpb.surrogate.likelihood import last_refit
 from skgpb.surrogate.settings import default_model
 from skgpb.surrogate.warp import Warp
 from skgpb.utils.install import needs
@@ -98,7 +98,7 @@ class Numeric(Axis):
         values = np.log(values) if self.log else values
         return np.clip((values - low) / (high - low), 0.0, 1.0)
 
-    def placed(self, values: np.ndarray) -> np.ndarray:
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of what can be set that is nearest to numbers (n,)."""
         return self.columns(self._coordinates(values))[:, 0]
 
@@ -311,7 +311,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         X = cube.columns(points)
         y = _finite([other.value for other in known])
         y = y if study.direction == StudyDirection.MAXIMIZE else -y
-        y = Warp(y[: last_learning("growing", len(y), first=1)])(y)
+        y = Warp(y[: last_refit("growing", len(y), first=1)])(y)
         key = (study._study_id, repr(cube.names), *[other.number for other in known])
         kernel, alpha, center, scale = self._learn(key, cube, X, y)
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
@@ -348,7 +348,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self, key: tuple[Any, ...], cube: Cube, X: np.ndarray, y: np.ndarray
     ) -> tuple[Kernel, float, float, float]:
         """Kernel, noise variance and units of the values, from the first of the trials."""
-        n = last_learning("growing", len(y), first=1)
+        n = last_refit("growing", len(y), first=1)
         key = key[: 2 + n]
         if key not in self._learned:
             center, scale = float(y[:n].mean()), float(y[:n].std()) or 1.0
@@ -441,7 +441,7 @@ class Cube:
         n_near = defaults.OPTUNA_NEAR
         centers = best[np.arange(n_near) % len(best)]
         centers = np.where(np.isnan(centers), rng.uniform(size=centers.shape), centers)
-        near = self.space.beside(centers, n_near, rng)
+        near = self.space.neighbours(centers, n_near, rng)
         return np.concatenate([everywhere, near])
 
     def with_absent(self, points: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from skgpb.utils.validation import (
     Real,
     check_numbers,
     check_size,
-    in_contexts,
+    has_contexts,
 )
 
 __all__ = ["bandit_scorer"]
@@ -87,7 +87,7 @@ class BanditScorer:
         if isinstance(optimizer, Search):
             free = optimizer.targets is not None or isinstance(optimizer.queries, Cells)
             domain = None if free else "arms"
-        known = isinstance(optimizer, BaseBanditOptimizer) and not in_contexts(optimizer)
+        known = isinstance(optimizer, BaseBanditOptimizer) and not has_contexts(optimizer)
         if domain is None or not known:
             raise TypeError(
                 "bandit_scorer needs an optimizer that searches a pool, arms, or queries that are "

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state, get_tags
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.space import ParameterSpace, in_coordinates
+from skgpb.domains.space import ParameterSpace, as_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection.checkpoint import Checkpoint
 from skgpb.optimizers import _loop as loop
@@ -53,7 +53,7 @@ from skgpb.utils.validation import (
     Real,
     StrOptions,
     failed_fits,
-    in_contexts,
+    has_contexts,
     insert_error_scores,
     warn_or_raise_about_fit_failures,
 )
@@ -418,7 +418,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
                 raise ValueError(
                     f"optimizer must not have {name}: it searches the space of param_distributions"
                 )
-        elsewhere = in_contexts(engine) or isinstance(engine, BaseIndirectSearch)
+        elsewhere = has_contexts(engine) or isinstance(engine, BaseIndirectSearch)
         if "bounds" not in parameters or elsewhere:
             raise TypeError(
                 "optimizer must search a box whose queries are settings, as GPOOOptimizer and "
@@ -428,11 +428,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             raise ValueError("optimizer must have direction='maximize': scores are maximised")
         settings: dict[str, Any] = {}
         if isinstance(engine, Search):
-            settings["bounds"] = self.space_ = space.searched()
+            settings["bounds"] = self.space_ = space.copy_for_search()
             if engine.n_initial is None or self.n_initial is not None:
                 settings["n_initial"] = self._n_initial(space, learns=True)
         else:
-            settings["bounds"] = space.searched(as_cube=True)
+            settings["bounds"] = space.copy_for_search(as_cube=True)
             if "kernel" in parameters:
                 settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):
@@ -483,7 +483,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             space = self.space_
             n, shift = self._n_initial(space, scores.learns), rng.uniform(size=space.n_axes)
             n = max(0, n - scores.n_settings)
-            first = list(in_coordinates(spread_points(space.bounds, n, shift)))
+            first = list(as_coordinates(spread_points(space.bounds, n, shift)))
         return [first[start : start + batch_size] for start in range(0, len(first), batch_size)]
 
     def _n_folds(self) -> int:
@@ -842,13 +842,13 @@ class Scores:
             seed=searched.seed,
         )
         judge.set_units(gp.offset, gp.scale)
-        judge.observe_rows(rows, scores, noise, asked=False)
-        return (judge.learned() if judge.learns else judge).process
+        judge.observe_rows(rows, scores, noise, is_answer=False)
+        return (judge.refit() if judge.learns else judge).process
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point with a new setting; an empty list if none is found."""
         for _ in range(MOST_DRAWS // 1000):
-            points = in_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
+            points = as_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
             for point, row in zip(points, self.space.columns(points), strict=True):
                 if row.tobytes() not in self._row:
                     return [point]

@@ -482,7 +482,7 @@ class EvaluationLoop:
             self._in_a_row = self._in_a_row + 1 if reward is None else 0
             self._failed += reward is None
             beyond = self._optimizer._beyond_limits()
-            self._progress.told(
+            self._progress.record(
                 reward, error, beyond=reward is not None and bool(beyond[-1:].any())
             )
             if len(answers) == 1:

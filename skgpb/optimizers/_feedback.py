@@ -33,7 +33,13 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._indirect import IndirectKernel
 from skgpb.surrogate.likelihood import Prior, default_kernel, default_prior
 from skgpb.surrogate.settings import kernel_of_cells, kernel_on_settings
-from skgpb.surrogate.tasks import around, over_tasks, prior_over_tasks, slow_kernel, takes_tasks
+from skgpb.surrogate.tasks import (
+    multi_fidelity_kernel,
+    slow_kernel,
+    takes_tasks,
+    tasks_kernel,
+    tasks_prior,
+)
 from skgpb.surrogate.trend_and_rough import prior_of_trend_and_rough, trend_and_rough
 from skgpb.utils.validation import Real, box_around, check_inside, check_numbers
 
@@ -67,7 +73,7 @@ class Feedback:
         As the user gave it; None stands for one that is to be learned.
     arms, queries, targets : Any
         As the user gave them. Arms are both asked and found.
-    pulls : bool
+    targets_are_queries : bool
         Whether the queries are the targets.
     bounds : ndarray of shape (n_context + d, 2)
         Box of contexts and of actions.
@@ -192,7 +198,7 @@ class Feedback:
             prior = kernel_on_settings(None, self.space, self._has_main_effects).prior
         else:
             prior = default_prior(self.bounds, self._has_main_effects)
-        return prior_over_tasks(prior, self.n_tasks) if self.n_tasks else prior
+        return tasks_prior(prior, self.n_tasks) if self.n_tasks else prior
 
     @property
     def usual_noise(self) -> tuple[float, float]:
@@ -255,7 +261,7 @@ class Feedback:
             return clone(self.kernel)
         slow = slow_kernel(self.bounds, counts is not None, self.space)
         slow = slow if counts is None else CellAverage(slow, (1,) * self.n_context + counts)
-        make = over_tasks if self.kernel is None else around
+        make = tasks_kernel if self.kernel is None else multi_fidelity_kernel
         return make(kernel, slow, self.n_tasks)
 
     def _over_districts(self) -> Kernel:
@@ -285,7 +291,7 @@ class Feedback:
         """Columns of a row, contexts included."""
         if self.has_districts:
             return self.n_context + self.d + 1
-        return self.layout.in_contexts(self.n_context).n_columns
+        return self.layout.add_contexts(self.n_context).n_columns
 
     def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets, in contexts if there are any; ``seed`` places them."""
@@ -303,7 +309,7 @@ class Feedback:
 
     def _in_contexts(self, each: ArmSet) -> ArmSet:
         n = self.n_context
-        return each.in_contexts(self.bounds[:n], self.space) if n else each
+        return each.add_contexts(self.bounds[:n], self.space) if n else each
 
     def _arm_set(self, seed: int) -> ArmSet:
         layout = Layout(self.d, counts=self._counts)

@@ -35,7 +35,7 @@ from skgpb.utils.persistence import (
     Reader,
     Writer,
     encode_parameters,
-    opened,
+    open_run,
     shown,
     write,
 )
@@ -183,7 +183,7 @@ def read_run(
     ``every`` is the base of all optimizers, whose subclasses parameters may be; ``lock`` is for all
     parts of the optimizer.
     """
-    with opened(path) as (document, log, arrays):
+    with open_run(path) as (document, log, arrays):
         known = {each.__name__: each for each in _with_subclasses(cls)}
         if document["class"] not in known:
             raise ValueError(

@@ -19,7 +19,7 @@ import numpy as np
 
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates, ParameterSpace, equal, in_coordinates, named_box
+from skgpb.domains.space import Coordinates, ParameterSpace, as_coordinates, equal, named_box
 from skgpb.utils.validation import (
     check_bounds,
     check_columns,
@@ -27,9 +27,9 @@ from skgpb.utils.validation import (
     check_numbers,
     check_one_each,
     column_names,
-    in_row,
     is_sequence,
     keyed,
+    row_message,
 )
 
 # -- Names of sides, and the sign of rewards -------------------------------------------------------
@@ -111,7 +111,7 @@ def joint_space(
         return actions
     if not set(bounds).isdisjoint(context_bounds):
         raise ValueError("the sides of context_bounds and bounds must have different names")
-    return ParameterSpace.of_bounds({**context_bounds, **bounds})
+    return ParameterSpace.from_bounds({**context_bounds, **bounds})
 
 
 def coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndarray | None:
@@ -171,7 +171,7 @@ class Contexts:
 
     def of(self, query: Any) -> np.ndarray:
         """Return the context in which a query was chosen."""
-        return self.checked(in_coordinates(query.context))
+        return self.checked(as_coordinates(query.context))
 
     def checked(self, context: Any) -> np.ndarray:
         """Return the point (d_c,) that a context stands for, or raise ValueError.
@@ -192,7 +192,7 @@ class Contexts:
             raise ValueError(f"context must have shape ({len(self.bounds)},), got {context.shape}")
         context = check_inside(context[None], self.bounds)[0]
         if self.space is not None:
-            context = self.space.snapped(context[None])[0]
+            context = self.space.snap(context[None])[0]
         return context + 0.0  # -0.0 and 0.0 are one context
 
     def all_checked(self, contexts: Any) -> list[np.ndarray]:
@@ -205,7 +205,7 @@ class Contexts:
         if self.space is not None:
             contexts = self.space.points(contexts)
         given = check_numbers(contexts, "contexts", ensure_2d=False)
-        rows = [self.checked(in_coordinates(np.atleast_1d(row))) for row in given]
+        rows = [self.checked(as_coordinates(np.atleast_1d(row))) for row in given]
         if not rows:
             raise ValueError("contexts must hold at least one context")
         return rows
@@ -280,7 +280,7 @@ class Inputs:
 
     def named(self, query: Any) -> Any:
         """Let a query that was not made by the domain know the names of its sides."""
-        return query.named(self.space)
+        return query.with_names(self.space)
 
     def query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
@@ -291,7 +291,7 @@ class Inputs:
         if isinstance(points, PointsQuery):
             arguments = (getattr(points, name) for name in points.arguments)
             told = self.named(type(points)(*arguments))
-            points = in_coordinates(told.points)
+            points = as_coordinates(told.points)
         query = query_at(points, self.space, len(self.bounds), self.pending)
         if isinstance(query, Query):
             return query
@@ -362,7 +362,7 @@ class SetInputs(Inputs):
             if self.space is not None and not isinstance(points, Coordinates):
                 rows = self.space.rows(np.atleast_2d(points))
                 points = rows[0] if np.ndim(points) == 1 else rows
-            found = self.domain.told(check_numbers(points, "query", ensure_2d=False))
+            found = self.domain.query_from_values(check_numbers(points, "query", ensure_2d=False))
             if found is not None:
                 return found
         return super().query(points)
@@ -382,7 +382,7 @@ class SetInputs(Inputs):
         if self.domain.layout.n_context:
             raise ValueError(
                 f"{name!r} needs a context, because there are context_bounds: pass a query of "
-                "ask(context=...), or domain_.at_context(context).named_arm(name)"
+                "ask(context=...), or domain_.with_context(context).named_arm(name)"
             )
         return self.domain.named_arm(name)
 
@@ -403,7 +403,7 @@ class IndirectInputs(Inputs):
 
     def named(self, query: Any) -> Any:
         """Let a query know the names of its sides."""
-        return query.named(self.domain.space)
+        return query.with_names(self.domain.space)
 
     def query(self, points: Any) -> IndirectQuery:
         """Return the query with these numbers or settings."""
@@ -498,7 +498,7 @@ def in_order(values: Any, names: Sequence[str], what: str, strict: bool = True) 
 
 def check_sides(query: Query, space: ParameterSpace | None) -> None:
     """Raise ValueError for a query whose points are other settings on the sides of a space."""
-    if not query.means_the_same(space):
+    if not query.is_compatible_with(space):
         raise ValueError(
             f"{query!r} was made for other sides: pass its params, or its points where sides "
             "have no names, in the units of this search"
@@ -523,7 +523,7 @@ def checked_each(
             checked.append(check(*each))
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(in_row(i, n, error)) from None
+            raise kind(row_message(i, n, error)) from None
     return checked
 
 
@@ -546,7 +546,7 @@ def rows_told(
     if rows.ndim == 2 and len(rows) > 1 == len(rewards):
         return None  # the average over all of them, in an array
     if isinstance(asked, Coordinates):
-        rows = in_coordinates(rows)
+        rows = as_coordinates(rows)
     return list(rows) if rows.ndim == 2 else [rows]
 
 

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from skgpb import defaults
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
 from skgpb.optimizers._feasibility import Measured, checked_outcomes
@@ -297,8 +297,8 @@ def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> N
 
 def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
     """Call ``fit`` with the data of a "fit" event."""
-    pairs = {} if queries is None else {"queries": in_coordinates(queries)}
-    optimizer.fit(in_coordinates(X), y, **pairs)
+    pairs = {} if queries is None else {"queries": as_coordinates(queries)}
+    optimizer.fit(as_coordinates(X), y, **pairs)
 
 
 def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
@@ -309,7 +309,7 @@ def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple
         except ValueError:
             # This version does not have the query, but its points are known.
             pass
-    return optimizer._checked(in_coordinates(query.points), reward, alpha)
+    return optimizer._checked(as_coordinates(query.points), reward, alpha)
 
 
 def seed_of_run(random_state: Any, replay: Replay | None) -> int:
@@ -615,7 +615,7 @@ def check_informed(search: Any) -> None:
 def value_of(search: Any, query: Any) -> float:
     """Return the estimated mean reward of the recommendation."""
     if search._recommends_points:
-        return float(search.predict(in_coordinates(np.atleast_2d(query))).mean())
+        return float(search.predict(as_coordinates(np.atleast_2d(query))).mean())
     return float(np.sum(search.predict_query([query])))
 
 
@@ -623,7 +623,7 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
     """Return the result of ``run`` after the query ``last``; ``stop`` defines its gap."""
     model, best = search._model, None
     if informed(search):
-        context = in_coordinates(last.context) if search._contexts else None
+        context = as_coordinates(last.context) if search._contexts else None
         best = search.recommend(context=context)
     delta = getattr(stop, "delta", defaults.GAP_DELTA)
     result: RunResult[Any] = RunResult(
@@ -631,7 +631,7 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         fun=nan if best is None else value_of(search, best),
         history=search.history_,
         success=best is not None,
-        model={} if model is None else model.in_words() | search._dissent(best),
+        model={} if model is None else model.describe() | search._dissent(best),
         limits=[] if best is None else search._limits_at(best),
     )
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))

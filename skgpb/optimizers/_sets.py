@@ -109,10 +109,10 @@ class CostModel:
         if self._costs is None:
             costs = np.array([self._cost_at(place) for place in self.queries.every_place()])
         else:
-            costs = self.queries.per_query(self._costs)
+            costs = self.queries.query_values(self._costs)
         if self._alphas is None:
             return costs, np.full(len(costs), level)
-        return costs, self.queries.per_query(self._alphas)
+        return costs, self.queries.query_values(self._alphas)
 
     # -- of one query ---------------------------------------------------------------------------
 
@@ -387,9 +387,9 @@ class IncumbentsInContext(Incumbents):
         """Return the points that were observed and the candidates, and the means of f there."""
         layout, context, rows = self._targets.layout, self._targets.context, self._targets.rows
         if self._seen is not None and context is not None:
-            seen = layout.beside(context, layout.actions_of(self._seen()))
+            seen = layout.with_contexts(context, layout.actions_of(self._seen()))
             rows = np.concatenate([seen, rows])
-        return layout.of_actions.places(layout.actions_of(rows)), self._gp.moments(rows)
+        return layout.actions_layout.places(layout.actions_of(rows)), self._gp.moments(rows)
 
     def places(self) -> np.ndarray:
         """Return the places of the best targets."""
@@ -452,7 +452,7 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     n = defaults.N_CENTERS
     best = np.column_stack([largest_first(each, 4 * n) for each in ranked]).ravel()
     distinct: dict[bytes, np.ndarray] = {}
-    for place in targets.layout.of_actions.places(targets.plain[best]):
+    for place in targets.layout.actions_layout.places(targets.plain[best]):
         distinct.setdefault(place.tobytes(), place)
     return np.array(list(distinct.values())[:n])
 
@@ -612,7 +612,7 @@ class PosteriorCache:
         self.gp.track(self._rows()[slots], slots)
         self._expected.forget()
         if self._covariances is not None:
-            self._covariances.moved(slots)
+            self._covariances.invalidate(slots)
 
     def slot_of(self, query: Arm | PointsQuery) -> int:
         """Row of a query that is tracked, or of a candidate that is put there; or -1."""
@@ -735,8 +735,8 @@ class PosteriorCache:
 
     def _sets_at_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets in a context, with candidates that fill the box."""
-        queries = self.sets[0].at_context(context)
-        return queries, queries if self.are_one else self.sets[1].at_context(context)
+        queries = self.sets[0].with_context(context)
+        return queries, queries if self.are_one else self.sets[1].with_context(context)
 
     # -- what was told before the first round, and files --------------------------------------
 
@@ -811,7 +811,7 @@ class OutcomeModels:
                 expected.forget()
                 model.observe(self._queries.block_of(rest[0]), rest[1][name], stratum=stratum)
                 if model.is_due:
-                    model = model.learned()
+                    model = model.refit()
         self._known[name] = model, len(record.events), expected
         return model
 
@@ -908,7 +908,7 @@ def polished(
     def value(coordinates: np.ndarray) -> np.ndarray:
         rows = placements.rows_at(coordinates)
         if targets.context is not None:
-            rows = targets.layout.beside(targets.context, rows)
+            rows = targets.layout.with_contexts(targets.context, rows)
         found = (gp.moments(rows) - gp.offset) / gp.scale
         return found if possible is None else np.where(possible(rows), found, means.min())
 

@@ -563,18 +563,20 @@ class CellSearch(Partitioned[Cell]):
         if chances is not None:
             for leaf in leaves_that_always_failed(domain, chances):
                 split(leaf)
-            node = self._best_leaf(without_unlikely(domain, domain.asked(pending), chances))
+            node = self._best_leaf(without_unlikely(domain, domain.query_mask(pending), chances))
         if node < 0:
-            node = self._best_leaf(domain.asked(pending))
+            node = self._best_leaf(domain.query_mask(pending))
         while node < 0:
             split(best_divisible(domain, self._best_leaf))
-            node = self._best_leaf(domain.asked(pending))
+            node = self._best_leaf(domain.query_mask(pending))
         return domain.cell(node)
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell with the highest mean on the deepest level with split cells."""
         outcomes = self._run.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
+        nodes = self.domain_.deepest_split_nodes(
+            outcomes.always_failed if outcomes else frozenset()
+        )
         return self.domain_.cell(int(nodes[self._best_of(nodes)]))
 
 
@@ -971,7 +973,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
-        self._gp.evaluate_afresh()
+        self._gp.reset_evaluator()
         self._renew()
         self._track()
 

@@ -144,7 +144,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         every split cell.
     domain_ : ContextPartition
         The cells: ``domain_.cell(node)`` is one of contexts and actions, and
-        ``domain_.played(node, context)`` a query.
+        ``domain_.query_in_context(node, context)`` a query.
     tree_ : Bunch
         The partition of the joint domain, as arrays.
     history_ : structured ndarray
@@ -266,11 +266,11 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if outcomes is not None:
             possible = outcomes.possible(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
-        return self.domain_.played(self._first_best(nodes, means), context)
+        return self.domain_.query_in_context(self._first_best(nodes, means), context)
 
     def _boxes(self, nodes: list[int], context: np.ndarray) -> np.ndarray:
         """Boxes [lower, upper] of cells that are played in a context."""
-        return np.array([self.domain_.played(node, context).box for node in nodes])
+        return np.array([self.domain_.query_in_context(node, context).box for node in nodes])
 
     # -- Algorithm 3 ------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
                 if free:
                     upper = np.array([pool[each].upper for each in free])
-                    return self.domain_.played(self._first_best(free, upper), context)
+                    return self.domain_.query_in_context(self._first_best(free, upper), context)
                 refine = False
             if refine:
                 del pool[node]
@@ -313,7 +313,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             elif (depth, index) in taken:
                 pending[node] = values.pop(node)
             else:
-                return self.domain_.played(node, context)
+                return self.domain_.query_in_context(node, context)
         raise AllPendingError(
             f"all cells at the finest resolution are pending in context {context.tolist()}: tell "
             "some of them before asking for more, or increase max_depth"
@@ -322,7 +322,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
         run = self._run
-        gp = self._model.expected(map(self.domain_.block_of, run.pending))
+        gp = self._model.fantasize(map(self.domain_.block_of, run.pending))
         blocks = [self.domain_.candidate(node, context) for node in nodes]
         mean, std = gp.moments(blocks, std=True)
         mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
@@ -361,7 +361,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._run.close(query, reward, *self._model.in_units(mean, var), refined)
+        self._run.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from skgpb._core._arms import maximum_distribution
-from skgpb.acquisition.ucb import shares_of_first
+from skgpb.acquisition.ucb import argmax_frequencies
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.ucb import BaseUCBOptimizer
 from skgpb.utils.locks import locked
@@ -141,12 +141,12 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         if self.weights == "integral":
             return maximum_distribution(mean, std)
         if self.weights == "sampling":
-            return shares_of_first(
+            return argmax_frequencies(
                 lambda k: mean + std * posterior.rng.standard_normal((k, posterior.n_targets)),
                 self.n_draws,
                 posterior.n_targets,
             )
-        return shares_of_first(posterior.draws, self.n_draws, posterior.n_targets)
+        return argmax_frequencies(posterior.draws, self.n_draws, posterior.n_targets)
 
     # 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5; in a box, equation 22.
     _theory_beta = BaseUCBOptimizer._union_bound

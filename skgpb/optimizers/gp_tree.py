@@ -155,7 +155,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         beta = self._beta(t)
         pending = {self.domain_.node_of(query) for query in run.pending}
         leaves = self._tree.n_leaves
-        expected = self._model.expected(map(self.domain_.block_of, run.pending))
+        expected = self._model.fantasize(map(self.domain_.block_of, run.pending))
         excluded: set[int] = set()
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
@@ -179,7 +179,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        expected = self._model.expected(map(self.domain_.block_of, self._run.pending))
+        expected = self._model.fantasize(map(self.domain_.block_of, self._run.pending))
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
@@ -214,7 +214,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._run.close(query, reward, *self._model.in_units(mean, var), refined)
+        self._run.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)

@@ -235,13 +235,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         if not run.pending:
             self._refine(t, beta)
         unlikely = self._without_failing()
-        posterior = self._model.expected(map(self.domain_.block_of, run.pending)).posterior
+        posterior = self._model.fantasize(map(self.domain_.block_of, run.pending)).posterior
         pending = {query.index for query in run.pending}
         if len(pending - {-1}) == len(self.domain_):
             # Every ball is being evaluated already: shrink some until another is needed.
             while len(pending - {-1}) == len(self.domain_):
                 self._shrink(self._best_shrinkable(posterior, beta))
-            posterior = self._model.expected(map(self.domain_.block_of, run.pending)).posterior
+            posterior = self._model.fantasize(map(self.domain_.block_of, run.pending)).posterior
         if len(pending | unlikely) < len(self.domain_):
             pending |= unlikely
         ball = self._best_ball(posterior, beta, self._variation, pending)
@@ -323,7 +323,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
-        run.close(query, reward, *self._model.in_units(mean, var), refined)
+        run.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _learn(self) -> None:
         """Learn, and lines 2 to 5 of the next round, as far as the answers lead."""

@@ -174,7 +174,7 @@ class GPOOOptimizer(PartitionSearch):
             excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
             excluded[below] = 1
         if pending:
-            gp = self._model.expected(map(self.domain_.block_of, pending))
+            gp = self._model.fantasize(map(self.domain_.block_of, pending))
         return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
@@ -200,7 +200,7 @@ class GPOOOptimizer(PartitionSearch):
             self._expand_known(beta_after, splits_left)
         if node >= 0:
             self._tree.record(node, reward)
-        run.close(query, reward, *self._model.in_units(mean, var), splits)
+        run.close(query, reward, *self._model.to_user_units(mean, var), splits)
 
     def _expand_known(self, beta: float, splits_left: int) -> None:
         """Apply line 6 to every leaf: split what the posterior knows well enough by now.

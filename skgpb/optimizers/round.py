@@ -214,7 +214,7 @@ class CrossPosterior(QueryTargetPosterior):
 
     def _among(self, numbers: np.ndarray) -> np.ndarray:
         others = self._downdate[:, self._across.n_first :]
-        return self._across.among_others(numbers) - others[:, numbers].T @ others
+        return self._across.target_covariance_rows(numbers) - others[:, numbers].T @ others
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws of all targets, given the answers and the pending queries."""

@@ -118,8 +118,8 @@ Best = TypeVar("Best")
 class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     """A search over two sets of functionals of f: it asks one of them to find the best of another.
 
-    A subclass has the parameters. It says what they stand for in ``_make_feedback`` and
-    ``_targets_are_queries``, and what queries are worth in :meth:`acquisition`.
+    A subclass has the parameters. It says whether targets are queries in ``_targets_are_queries``,
+    and defines the value of queries in :meth:`acquisition`.
     """
 
     _query_type: ClassVar[type[Query]] = Arm
@@ -400,7 +400,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._spent += price
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
-        self._run.close(query, reward, *self._model.in_units(mean, var), False)
+        self._run.close(query, reward, *self._model.to_user_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
@@ -676,7 +676,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             means = self._gp.moments(self._blocks_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
         blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
-        means = (self._model.averaged or self._gp).moments(blocks)
+        means = (self._model.mixture or self._gp).moments(blocks)
         values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], self._gp.scale):
@@ -974,7 +974,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
-            self._gp.evaluate_afresh()
+            self._gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         self._track(
             PosteriorCache(

@@ -26,7 +26,7 @@ from skgpb._core._ties import argmax_first
 from skgpb.domains import Cell
 from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._places import (
     SideLengths,
@@ -230,7 +230,7 @@ class StoOOOptimizer(CellSearch):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def worth(cells: list[np.ndarray]) -> np.ndarray:
-            return averages(lambda X: run.sign.of(self.predict(in_coordinates(X))), cells)
+            return averages(lambda X: run.sign.of(self.predict(as_coordinates(X))), cells)
 
         sides = checked_sides(side, self.bounds_, run.space)
         lower, upper = np.split(np.array(self._observed()[0]), 2, axis=1)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._loop import seed_of_run
@@ -143,7 +143,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         rows = check_inside(rows, self.bounds_)
         run = self._run
         if run.space is not None:
-            rows = run.space.snapped(rows)
+            rows = run.space.snap(rows)
         return self._inputs.named(PointsQuery(rows))
 
     # -- state --------------------------------------------------------------------------------
@@ -199,4 +199,4 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         """
         check_is_fitted(self, "bounds_")
         checked = self._inputs.queries(queries)
-        return np.array([self.predict(in_coordinates(query.points)).mean() for query in checked])
+        return np.array([self.predict(as_coordinates(query.points)).mean() for query in checked])

@@ -193,7 +193,7 @@ class TreeSearch(PartitionSearch):
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         run = self._run
         n_pending = len(run.pending)
-        expected = self._model.expected(map(self.domain_.block_of, run.pending))
+        expected = self._model.fantasize(map(self.domain_.block_of, run.pending))
         leaves = self._leaves(expected, run.n_told + 1 + n_pending, n_pending)
         rule = f"acquisition of {type(self).__name__}"
         values = checked_scores(self.acquisition(leaves), rule, len(leaves), of="leaves")
@@ -232,4 +232,4 @@ class TreeSearch(PartitionSearch):
         nodes = splittable[: defaults.SPLITS_PER_ROUND]
         if nodes:
             self._expand_all(nodes)
-        run.close(query, reward, *self._model.in_units(mean, var), node in nodes)
+        run.close(query, reward, *self._model.to_user_units(mean, var), node in nodes)

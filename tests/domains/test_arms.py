@@ -165,7 +165,7 @@ def test_a_cell_that_was_asked_for_stays_until_all_others_have_moved(n_before):
 
 
 def test_what_was_asked_is_a_query_of_its_own_where_it_can_be_set():
-    space = ParameterSpace.of_bounds(Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 1"))
+    space = ParameterSpace.from_bounds(Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 1"))
     box = BoxCandidates(space.bounds, 64, None, 0, space)
     box.make_candidates(1, 0.1, lambda: 0.0)
     np.testing.assert_array_equal(box.arm_at(box.rows[5:6]).descriptor, box.rows[5])
@@ -179,7 +179,7 @@ def test_what_was_asked_is_a_query_of_its_own_where_it_can_be_set():
     ("side", "d", "n_local"), [((0, 1), 3, 16), ((0, 1), 4, 64), (range(99), 4, 32)]
 )
 def test_in_many_dimensions_all_candidates_follow_unless_they_are_settings(side, d, n_local):
-    space = ParameterSpace.of_bounds({f"x{a}": side for a in range(d)})
+    space = ParameterSpace.from_bounds({f"x{a}": side for a in range(d)})
     box = BoxCandidates(space.bounds, 64, None, 0, space)
     box.make_candidates(1, 0.1, lambda: 1e3)
     assert box.adaptive

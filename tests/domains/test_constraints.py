@@ -109,7 +109,7 @@ def test_vertices_stay_candidates(d):
 def test_vertices_are_left_out_where_they_may_be_many():
     names = [f"x{i}" for i in range(8)]
     box = Box(dict.fromkeys(names, (0, 1)), " + ".join(names) + " <= 4.5")
-    assert len(ParameterSpace.of_bounds(box).feasible.vertices) == 0
+    assert len(ParameterSpace.from_bounds(box).feasible.vertices) == 0
 
 
 def test_every_setting_of_a_coarse_mixture_is_a_candidate():
@@ -123,7 +123,7 @@ def test_every_setting_of_a_coarse_mixture_is_a_candidate():
 @pytest.mark.parametrize("kind", [range(101), Steps(0, 100, 1)], ids=["integers", "steps"])
 def test_what_has_no_steps_makes_up_for_what_has(sides, kind):
     given = {"k": kind, "x": (0, 10)}
-    space = ParameterSpace.of_bounds(Box({name: given[name] for name in sides}, "k + x = 50"))
+    space = ParameterSpace.from_bounds(Box({name: given[name] for name in sides}, "k + x = 50"))
     points = space.feasible.sample(200, np.full(2, 0.3))
     settings = [space.setting(point) for point in points]
     assert {(each["k"], each["x"]) for each in settings} == {(40 + i, 10 - i) for i in range(11)}
@@ -142,7 +142,7 @@ def test_of_few_steps_all_are_candidates_and_no_others():
 def test_mixtures_are_sampled_uniformly(d):
     names = [f"x{i}" for i in range(d)]
     box = Box(dict.fromkeys(names, (0, 1)), " + ".join(names) + " = 1")
-    feasible = ParameterSpace.of_bounds(box).feasible
+    feasible = ParameterSpace.from_bounds(box).feasible
     n = 2000
     X = feasible._hit_and_run(n, np.random.default_rng(0))
     assert_allclose(X.sum(axis=1), 1.0, rtol=0, atol=1e-12)
@@ -161,7 +161,7 @@ def test_mixtures_are_sampled_uniformly(d):
 def test_two_inequalities_that_leave_a_line_are_sampled_as_its_equation(relations, total):
     constraints = [f"A + B {relation} {total}" for relation in relations]
     box = Box({"A": (0, total), "B": (0, total)}, constraints)
-    X = ParameterSpace.of_bounds(box).feasible._hit_and_run(2000, np.random.default_rng(0))
+    X = ParameterSpace.from_bounds(box).feasible._hit_and_run(2000, np.random.default_rng(0))
     assert_allclose(X.sum(axis=1), total, rtol=1e-6)
     # Uniform along the line: five standard errors of a mean and a spread.
     shares = X / total
@@ -403,7 +403,7 @@ def test_a_rule_between_two_sides_leaves_the_first_design_of_the_others_as_it_is
     """Values of a list, and integers up to their ends, occur as often as without the rule."""
     kinds, n = list("ABCDEFGH"), 10
     sides = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": kinds, "n": range(1, 7), "z": (0.0, 1.0)}
-    space = ParameterSpace.of_bounds(Box(sides, **rule))
+    space = ParameterSpace.from_bounds(Box(sides, **rule))
     counts = dict.fromkeys([*kinds, *sides["n"]], 0)
     for seed in range(6):
         design = [space.setting(point) for point in space.feasible.design(n, seed, 2)[:n]]

@@ -708,9 +708,9 @@ def test_the_noise_is_the_spread_of_the_folds_without_what_they_share(monkeypatc
     monkeypatch.setattr(defaults, "SCORE_STRAIGHT", 1e9)  # no score is far below the others
     told, observe_rows = [], Model.observe_rows
 
-    def spy(self, rows, rewards, alphas, asked=True):
+    def spy(self, rows, rewards, alphas, is_answer=True):
         told.append((rewards, alphas))
-        return observe_rows(self, rows, rewards, alphas, asked)
+        return observe_rows(self, rows, rewards, alphas, is_answer)
 
     monkeypatch.setattr(Model, "observe_rows", spy)
     fitted = with_folds(n_iter=4, n_initial=4)

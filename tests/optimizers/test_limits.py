@@ -146,7 +146,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     mean, std = told.moments(ARMS, std=True)
     hold = probability_between(-inf, 1.2, mean, std)
     low, high = LIMITS["acid"]
-    acid = cases.outcome_model(optimizer, "acid").expected(blocks)
+    acid = cases.outcome_model(optimizer, "acid").fantasize(blocks)
     hold *= probability_between(low, high, *acid.moments(ARMS, std=True))
     limits = optimizer._feasibility(queries).limits
     assert_allclose(limits.hold(ARMS), hold, atol=1e-9)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 from skgpb.plotting._letters import fit_labels
-from skgpb.plotting._themes import style_of
+from skgpb.plotting._themes import theme_style
 from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
@@ -87,7 +87,7 @@ class Picture:
         # Letters that matplotlib does not have the browser may have; what users typed is no
         # formula.
         style = {"svg.fonttype": "none", "text.parse_math": False, "hatch.linewidth": 0.4}
-        with DRAWING, rc_context(style_of(theme) | style), warnings.catch_warnings():
+        with DRAWING, rc_context(theme_style(theme) | style), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")
             figure = Figure(figsize=(WIDTH, sum(self._inches())), layout="constrained")
             panels = figure.subplots(self.panels, squeeze=False)[:, 0].tolist()
@@ -127,7 +127,7 @@ def draw_replicates(ax: Any, groups: Sequence[dict[str, Any]], outcome: str) -> 
     outcome : str
         Name of the measured quantity.
     """
-    dots = {"marker": "o", "ms": 4, "mew": 0, "ls": "none", "color": ink_of(ax), "alpha": 0.55}
+    dots = {"marker": "o", "ms": 4, "mew": 0, "ls": "none", "color": label_color(ax), "alpha": 0.55}
     for i, group in enumerate(groups):
         answers = group["answers"]
         ax.plot([i] * len(answers), answers, **dots, label="results" if i == 0 else None)

@@ -14,7 +14,7 @@ from skgpb.lab.cli.exact_pictures import AVERAGES, panel_of_effects
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.tables import Levels, Moments
 from skgpb.lab.tables.conditions import Categories, Condition, Subgroup
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 
 
 def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
@@ -24,7 +24,7 @@ def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
     ----------
     table : IbisTable
         The table in which the group was found.
-    subgroup : Subgroup
+    box : Subgroup
         The group. If it is the whole table, the first features are drawn.
     average : float
         Average of the target over the group.
@@ -63,7 +63,7 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             pictures.label_categories(ax.xaxis, [said(each) for each in levels.labels], chosen)
         else:
             _draw_numbers(ax, levels.edges, side, seen)
-        ax.axhline(table.mean, color=ink_of(ax), lw=0.8, ls=":")
+        ax.axhline(table.mean, color=label_color(ax), lw=0.8, ls=":")
         pictures.finish_profile(ax, levels.name, f"average {table.target}")
 
     caption = f"Average {table.target} by {levels.name}{rest}"

@@ -13,7 +13,7 @@ from skgpb.plotting import SliceDisplay
 from skgpb.plotting._letters import add_legend_of_figure, fit_labels
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._words import say
-from skgpb.plotting.slices import handles_of
+from skgpb.plotting.slices import legend_handles
 
 # Inches of a panel, and of what is around them.
 PANEL, AROUND = (2.6, 2.2), (0.5, 1.4)
@@ -91,4 +91,4 @@ def _draw_slices(
     SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value, value_range=ends)
     # Below, where it hides nothing.
     panels[0].get_legend().remove()
-    add_legend_of_figure(figure, handles_of(panels[:d]), 4, fontsize="small")
+    add_legend_of_figure(figure, legend_handles(panels[:d]), 4, fontsize="small")

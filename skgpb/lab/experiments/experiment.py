@@ -702,7 +702,7 @@ class Experiment(KeptRun):
         for entry in self._entries:
             if entry.status != "pending":
                 continue
-            violated = space.feasible.violated(space.point(entry.query.params))
+            violated = space.feasible.violations(space.point(entry.query.params))
             for text in violated:
                 if text not in before:
                     raise ValueError(
@@ -737,7 +737,7 @@ class Experiment(KeptRun):
                 point = moved(query.params, f"query {number.get(id(query), '')}".strip())
                 told = isinstance(query, PointsQuery)
                 there = PointsQuery(point[None]) if told else other.domain_.placed_arm(point)
-                events.append((kind, there.named(new), *rest[1:]))
+                events.append((kind, there.with_names(new), *rest[1:]))
         return events
 
     def add_table(
@@ -913,7 +913,7 @@ class Experiment(KeptRun):
     def _query_at(self, at: Mapping[str, Any]) -> PointsQuery:
         """Return what is told of a setting that was not asked."""
         space = self._optimizer._run.space
-        return PointsQuery(space.point(self._setting(at))[np.newaxis]).named(space)
+        return PointsQuery(space.point(self._setting(at))[np.newaxis]).with_names(space)
 
     def undo(self, *, by: str | None = None) -> dict[str, Any]:
         """Undo the last answer or failure.
@@ -1522,9 +1522,9 @@ def _with_past(
         if isinstance(query, dict):
             point = space.point(query)
             if isinstance(optimizer, GPOOOptimizer):
-                query = Region(point, point, (1,) * len(point)).named(space)
+                query = Region(point, point, (1,) * len(point)).with_names(space)
             else:
-                query = optimizer.domain_.placed_arm(point).named(space)
+                query = optimizer.domain_.placed_arm(point).with_names(space)
         (lost if isinstance(query, Region) else asked).append((row, query))
     if asked:
         events = [("ask", query) for _, query in asked]

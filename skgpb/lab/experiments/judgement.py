@@ -23,7 +23,7 @@ from skgpb.lab.experiments.entries import Entry, jsonable
 from skgpb.lab.experiments.limits import written
 from skgpb.lab.experiments.sides import in_percent, rounded, shown
 from skgpb.optimizers.search import Search
-from skgpb.surrogate.criticism import learned_without
+from skgpb.surrogate.criticism import leave_one_out_refit
 from skgpb.utils.typing import Limits
 
 # Standard deviations on either side of the mean.
@@ -62,7 +62,7 @@ def expected(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
     feasible = optimizer._run.space.feasible
     point = optimizer._run.space.point(setting)
-    violated = [] if feasible is None else feasible.violated(point)
+    violated = [] if feasible is None else feasible.violations(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},
         **predicted(optimizer, mean, std, ends),
@@ -304,7 +304,9 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
         spreads[1] = defaults.NOISE_SPREAD
     found, left = dict[int, dict[str, Any]](), np.arange(len(known))
     while len(left) > ENOUGH:
-        errors, variances = learned_without(K[np.ix_(left, left)], noise[left], y[left], spreads)
+        errors, variances = leave_one_out_refit(
+            K[np.ix_(left, left)], noise[left], y[left], spreads
+        )
         # The most improbable one counts no longer when the others are judged.
         for k in np.argsort(-(errors**2) / variances, kind="stable"):
             i, std = int(left[k]), process.scale * sqrt(variances[k])

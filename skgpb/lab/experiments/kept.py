@@ -171,7 +171,7 @@ class KeptRun:
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
             region = Region(*ends, tuple(map(int, counts)))
-            self._lost[int(number)] = region.named(self._optimizer._run.space)
+            self._lost[int(number)] = region.with_names(self._optimizer._run.space)
         self._count()
 
     def _write(self) -> None:
@@ -252,7 +252,7 @@ class KeptRun:
         self._numbers, lost = carried_over(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)
-            self._lost[each] = region.named(self._optimizer._run.space)
+            self._lost[each] = region.with_names(self._optimizer._run.space)
         self._count()
 
     def _as_written(
@@ -274,7 +274,7 @@ class KeptRun:
         space, out = optimizer._run.space, list[tuple[Any, list[int]]]()
         is_split = bool(self._block or self._score)
         for x, y, number in zip(event[1], event[2].tolist(), numbers, strict=True):
-            query = PointsQuery(x[np.newaxis].copy()).named(space)
+            query = PointsQuery(x[np.newaxis].copy()).with_names(space)
             if is_split:
                 out.append((self._told_again(("tell", query, y, nan), number), [number]))
             out += self._outcome_events(query, number, limits)

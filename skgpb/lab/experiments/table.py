@@ -508,7 +508,7 @@ def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
     """Name the constraints that a setting violates."""
     if space.feasible is None:
         return ""
-    violated = space.feasible.violated(space.point(setting))
+    violated = space.feasible.violations(space.point(setting))
     return f"violates {' and '.join(violated)}" if violated else ""
 
 
