@@ -363,5 +363,5 @@ def test_parameters_that_cannot_be_are_refused():
     play(played, [0.5])
     with pytest.raises(ValueError, match="side is for cells of a box"):
         played.recommend(context=0.5, side=0.1)
-    with pytest.raises(ValueError, match="campaigns have no contexts"):
+    with pytest.raises(ValueError, match="must have context_bounds=None"):
         CombinatorialBandit([("a", played)], budget=1.0).ask()

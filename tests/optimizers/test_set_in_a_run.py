@@ -19,7 +19,7 @@ from skgpb import CombinatorialBandit, GPUCBOptimizer, Guarantee
 from skgpb.domains import Cells
 from skgpb.exceptions import ParameterWarning
 from skgpb.optimizers._run import are_equal
-from skgpb.testing import interrupted_at
+from skgpb.testing import interrupt_at
 
 #: Values of every parameter: the first that differs from what is set is set.
 OTHERS = {
@@ -162,7 +162,7 @@ def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path
         runs += [pickle.loads(pickle.dumps(run)), run._repeated(run._events)]
         query = run.ask(**asked)
         broken = copy.deepcopy(run)
-        interrupted_at(lambda one=broken, q=query: one.tell(q, answer(q)), 60)
+        interrupt_at(lambda one=broken, q=query: one.tell(q, answer(q)), 60)
         assert len(broken.history_) == len(run.history_)
         for other in (*runs, broken):
             try:
