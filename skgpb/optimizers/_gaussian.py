@@ -162,7 +162,7 @@ class NormBound:
 
 @dataclass(eq=False, repr=False)
 class ModelParameters:
-    r"""What every search with a Gaussian process on f takes, and has after its first answer.
+    r"""Parameters and attributes of all searches with a Gaussian process on f.
 
     Which class is for which problem: :ref:`which-class`.
 

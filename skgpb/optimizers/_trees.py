@@ -712,7 +712,10 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
             if method == "paper":
-                raise ValueError("side is for method='posterior': no paper has cells of any size")
+                raise ValueError(
+                    "side needs method='posterior', got method='paper': the paper recommends only "
+                    "cells of the search"
+                )
             return self._best_region(side, caution=float(caution))
         if method == "paper":
             return self._best()
@@ -821,10 +824,10 @@ def log_of_cells(n_children: int, max_depth: int) -> float:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
-    """Base class of searches of the cells of a partition, which share what is observed of f.
+    """Base class of searches of the cells of a partition, which share one posterior of f.
 
-    A subclass says which leaf is the best to ask, and when cells are split, as
-    :class:`~skgpb.optimizers.TreeSearch` does by two methods of your own.
+    A subclass chooses the leaf to ask, and the cells to split. Your own rule needs two methods of
+    :class:`~skgpb.optimizers.TreeSearch`.
 
     Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
