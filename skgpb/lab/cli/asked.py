@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from skgpb.lab.cli.arguments import UsageError
 from skgpb.lab.cli.features import FeatureLimits, limits_of
-from skgpb.lab.cli.tables import FEWEST, fewest_rows, values_of
+from skgpb.lab.cli.tables import MIN_GROUP_ROWS, fewest_rows, values_of
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.tables import MemoryTable
 from skgpb.lab.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking
@@ -31,7 +31,7 @@ QUANTILE_95 = 1.96
 # Draws of the averages of all groups; a probability is known to about one percent.
 DRAWS = 4000
 # Beyond, an average is said to be told from noise.
-SURE = 0.975
+SIGNIFICANT = 0.975
 # Groups drawn at random have a smaller average than this, all of them together.
 CHANCE = 0.05
 
@@ -133,12 +133,12 @@ class Found:
     @property
     def mean(self) -> float:
         """Expected average over the recommended group."""
-        return self.mean_of(self.search.place)
+        return self.mean_of(self.search.index)
 
     @property
     def std(self) -> float:
         """Standard deviation of that."""
-        place = self.search.place
+        place = self.search.index
         return math.sqrt(max(float(self.search.cov[place, place]), 0.0))
 
     @property
@@ -158,7 +158,7 @@ class Found:
     @cached_property
     def gain(self) -> tuple[float, float]:
         """Gain of the group over the average of the whole table, and its standard deviation."""
-        return (0.0, 0.0) if self.is_whole else self._beyond(self.search.place, 0)
+        return (0.0, 0.0) if self.is_whole else self._beyond(self.search.index, 0)
 
     @property
     def gain_interval(self) -> tuple[float, float]:
@@ -174,7 +174,7 @@ class Found:
     @property
     def told_from_noise(self) -> bool:
         """Return whether the gain is too large to be only noise of the answers."""
-        return self.sure_of_gain > SURE
+        return self.sure_of_gain > SIGNIFICANT
 
     @cached_property
     def sure_of_best(self) -> float:
@@ -183,7 +183,7 @@ class Found:
         mean, cov = self._sign * self.search.mean, self.search.cov
         # Rounding leaves eigenvalues just below zero where groups are known to be alike.
         draws = rng.multivariate_normal(mean, cov, size=DRAWS, check_valid="ignore", method="eigh")
-        best = draws[:, [self.search.place]]
+        best = draws[:, [self.search.index]]
         return float((best >= draws).all(axis=1).mean())
 
     @cached_property
@@ -200,7 +200,7 @@ class Found:
         """Probability that it is the better one."""
         if self.runner_up is None:
             return 0.0
-        return above_zero(*self._beyond(self.runner_up, self.search.place))
+        return above_zero(*self._beyond(self.runner_up, self.search.index))
 
     @cached_property
     def effects(self) -> dict[str, float]:
@@ -241,7 +241,7 @@ def memory_of(features: Sequence[Column], neighbours: Sequence[str] = ()) -> Mem
 
 def fewest_asked(arguments: argparse.Namespace, n: int) -> int:
     """Return the minimum size of a group of a table with n rows."""
-    return fewest_rows(arguments.min_rows, n, max(FEWEST, n // GROUPS))
+    return fewest_rows(arguments.min_rows, n, max(MIN_GROUP_ROWS, n // GROUPS))
 
 
 def search_asked(

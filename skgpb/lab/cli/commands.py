@@ -45,10 +45,10 @@ class _Parser(argparse.ArgumentParser):
             self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
-        from skgpb.lab.datasets.credentials import without_addresses  # takes as long as commands
+        from skgpb.lab.datasets.credentials import mask_addresses  # takes as long as commands
 
         # The address of a database may have come behind an option that is misspelt.
-        raise UsageError(f"{without_addresses(message)} (see {self.prog} --help)")
+        raise UsageError(f"{mask_addresses(message)} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         # The inherited one is silent where help cannot be written.
@@ -105,10 +105,10 @@ def _run_command(argv: list[str]) -> int:
         arguments = _parser(argv).parse_args(argv)
         arguments.run(arguments)
     except UsageError as error:
-        from skgpb.lab.datasets.credentials import without_secrets  # takes as long as commands
+        from skgpb.lab.datasets.credentials import mask_secrets  # takes as long as commands
 
         # The address of a database may stand where a file or an answer belongs.
-        _complain(f"error: {' '.join(without_secrets(str(error), argv).split())}")
+        _complain(f"error: {' '.join(mask_secrets(str(error), argv).split())}")
         return 2
     except KeyboardInterrupt:
         _complain("interrupted")

@@ -16,11 +16,11 @@ from skgpb.lab.cli.files import check_drawing, check_outputs, write_json, write_
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.tables import check_table, fewest_rows, rows_of, share_of
 from skgpb.lab.cli.words import count, number
-from skgpb.lab.datasets.credentials import repeated, secrets_of, shown
+from skgpb.lab.datasets.credentials import find_secrets, safe_address, safe_name
 from skgpb.utils.install import install_command
 
 # Options that go with --sql; all others are about rows in memory, or about questions.
-GOES = {
+WITH_SQL = {
     *("run", "command", "data", "sql", "table", "sample", "max_scans", "features", "target"),
     *("where", "minimize", "min_rows", "seed", "output", "report"),
 }
@@ -81,9 +81,9 @@ def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParse
                 raise UsageError(f"--{option.replace('_', '-')} is for --sql")
         return False
     if arguments.data is not None:
-        raise UsageError(f"give either a file, {repeated(arguments.data)}, or --sql, not both")
+        raise UsageError(f"give either a file, {safe_name(arguments.data)}, or --sql, not both")
     for option, value in vars(arguments).items():
-        if option not in GOES and value != parser.get_default(option):
+        if option not in WITH_SQL and value != parser.get_default(option):
             raise UsageError(f"--{option.replace('_', '-')} cannot be combined with --sql")
     arguments.data = arguments.sql
     check_table(arguments)
@@ -109,7 +109,7 @@ def search_database(arguments: argparse.Namespace) -> None:
             arguments.target,
             where=arguments.where,
             max_scans=arguments.max_scans,
-            secrets=secrets_of(arguments.sql),
+            secrets=find_secrets(arguments.sql),
         )
         n = table.n_rows
         least = fewest_rows(arguments.min_rows, n, share_of(n))
@@ -130,7 +130,7 @@ def search_database(arguments: argparse.Namespace) -> None:
     finally:
         if expression is not None:
             expression.get_backend().disconnect()
-    source = shown(arguments.sql)
+    source = safe_address(arguments.sql)
     if arguments.table is not None:
         source = f"table {arguments.table} of {source}"
     result = {

@@ -53,7 +53,7 @@ def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Pane
         rows = inside & ~first.column.missing & ~second.column.missing
         places = np.flatnonzero(rows)
         shown = [
-            FeatureLimits(limit.column.of_rows(places), limit.low, limit.high, limit.among)
+            FeatureLimits(limit.column.select_rows(places), limit.low, limit.high, limit.among)
             for limit in (first, second)
         ]
         pictures.draw_means(ax, shown, _values(found)[rows], f"average {found.target}")

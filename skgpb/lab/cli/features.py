@@ -12,7 +12,7 @@ import numpy as np
 from skgpb.lab.cli.where import written
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.dates import iso_date
-from skgpb.lab.tables.conditions import Categories, Range, literal_of
+from skgpb.lab.tables.conditions import Categories, Range, format_literal
 from skgpb.lab.tables.memory import shortest
 
 # Number of texts of a column in a summary.
@@ -99,7 +99,7 @@ class FeatureLimits:
         return self._side.where(written(self.column.name), self._literal)
 
     def _literal(self, value: Any) -> str:
-        return literal_of(iso_date(value) if self.column.kind == "dates" else value)
+        return format_literal(iso_date(value) if self.column.kind == "dates" else value)
 
 
 def limits_of(column: Column, side: Range | Categories) -> FeatureLimits:

@@ -270,7 +270,7 @@ def _ranking(found: Found) -> Panel:
         best += [] if 0 in best else [0]
         places = np.arange(len(best))[::-1]
         for place, i in zip(places, best, strict=True):
-            color = RECOMMENDED if i == search.place else "C0"
+            color = RECOMMENDED if i == search.index else "C0"
             bar = {"xerr": QUANTILE_95 * std[i], "color": color, "capsize": 3}
             ax.errorbar(mean[i], place, fmt="o", **bar)
         names = [_folded(_name(found, i)) for i in best]
@@ -285,7 +285,7 @@ def _ranking(found: Found) -> Panel:
 def _name(found: Found, place: int) -> str:
     if place == 0:
         return "whole table"
-    if place == found.search.place:
+    if place == found.search.index:
         return "recommended"
     return named(found.limits_of(found.box_of(found.search.groups[place])))
 

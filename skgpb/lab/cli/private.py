@@ -16,12 +16,12 @@ import numpy as np
 
 from skgpb.lab.cli.arguments import UsageError, not_negative, positive
 from skgpb.lab.cli.asked import GROUPS, Found
-from skgpb.lab.cli.tables import FEWEST, SearchTable
+from skgpb.lab.cli.tables import MIN_GROUP_ROWS, SearchTable
 from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
 from skgpb.lab.datasets.columns import Column
-from skgpb.lab.datasets.ledger import columns_of
-from skgpb.lab.datasets.private import budget_of, check_range
-from skgpb.lab.tables.asking import FIRST
+from skgpb.lab.datasets.ledger import read_public_names
+from skgpb.lab.datasets.private import check_range, row_budget
+from skgpb.lab.tables.asking import SHARE_FIRST
 
 # Times the number of rows: more is reported to be weak.
 LARGEST_DELTA = 0.1
@@ -101,7 +101,7 @@ def check_private(arguments: argparse.Namespace) -> None:
         )
     try:
         check_range(arguments.target_range)
-        budget_of(arguments.epsilon, delta_of(arguments))
+        row_budget(arguments.epsilon, delta_of(arguments))
     except ValueError as error:
         raise UsageError(f"--{str(error).replace('_', '-', 1)}") from error
 
@@ -113,11 +113,11 @@ def delta_of(arguments: argparse.Namespace) -> float:
 
 def private_group_size(n_rows: int, epsilon: float, delta: float) -> int:
     """Return the default for the fewest rows of a group, from public information only."""
-    budget = budget_of(epsilon, delta)
+    budget = row_budget(epsilon, delta)
     # Standard deviation of the noise in the sum of a group, in ranges.
     noise = 1.0 / math.sqrt(2.0 * budget) if delta else math.sqrt(2.0) / budget
     enough = math.ceil(noise / NOISE_SHARE)
-    return max(FEWEST, n_rows // GROUPS, min(enough, n_rows // 2))
+    return max(MIN_GROUP_ROWS, n_rows // GROUPS, min(enough, n_rows // 2))
 
 
 class PrivateOracle:
@@ -198,17 +198,17 @@ def ledger_of(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedge
         return None
     file, features = table.file, arguments.features
     try:
-        named = set(columns_of(arguments.ledger))
+        named = set(read_public_names(arguments.ledger))
         # If none of them exists, it is another table, as the ledger will detect.
         known_by = [name for name in file.names(features) if name in named] or features
         # As texts, so that it does not matter what each search takes them for.
-        public = {column.name: _cells_of(column) for column in file.read(known_by, known_by)}
+        public = {column.name: _cell_texts(column) for column in file.read(known_by, known_by)}
         return PrivacyLedger(arguments.ledger, public, target=table.target)
     except ValueError as error:
         raise UsageError(f"--ledger: {error}") from error
 
 
-def _cells_of(column: Column) -> np.ndarray:
+def _cell_texts(column: Column) -> np.ndarray:
     """Return the texts of a column, shape (n_rows,)."""
     texts = np.array(["", *column.labels], dtype=object)
     return texts[np.where(column.missing, -1, np.nan_to_num(column.values)).astype(np.intp) + 1]
@@ -240,7 +240,7 @@ def private_oracle(
         arguments.least = private_group_size(n, arguments.epsilon, delta_of(arguments))
     if arguments.budget is None:
         # So that the first groups are all of the table, once.
-        arguments.budget = math.ceil((n // arguments.least + 1) / FIRST)
+        arguments.budget = math.ceil((n // arguments.least + 1) / SHARE_FIRST)
     return PrivateOracle(values, arguments, ledger, rows)
 
 

@@ -17,13 +17,13 @@ from skgpb.lab.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.lab.datasets.sources import STDIN
 from skgpb.lab.datasets.table import TableFile
 from skgpb.lab.experiments.texts import split_pair, unquoted
-from skgpb.lab.tables.checks import MOST_CHECKED, identity_of
-from skgpb.lab.tables.subgroup import numbered
+from skgpb.lab.tables.checks import MOST_CHECKED, find_identity
+from skgpb.lab.tables.subgroup import encode_groups
 
 # A total is rounded, and in a few rows the last one may be as large by chance.
 ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
 # Fewest rows of a group where nothing is said, as a share of the table, and in any case.
-SHARE, FEWEST = 0.05, 2
+SHARE_OF_TABLE, MIN_GROUP_ROWS = 0.05, 2
 # Further columns of a file that may be an identity.
 MOST_OTHERS = 50
 TWO_ANSWERS = (
@@ -259,7 +259,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         if arguments.epsilon is None:
             _check_total(target, np.flatnonzero(complete))
     except CellError as error:
-        raise ValueError(file.said(error)) from None
+        raise ValueError(file.error_text(error)) from None
     if not complete.any():
         what = "complete row" if arguments.drop_missing else f"row with a value of {target.name!r}"
         raise ValueError(f"{file.name} has no {what}")
@@ -270,11 +270,11 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         if (column.missing & selected).any()
     ]
     rows = np.flatnonzero(complete)
-    kept = {name: column.of_rows(rows) for name, column in columns.items()}
+    kept = {name: column.select_rows(rows) for name, column in columns.items()}
     values = kept.pop(target.name).as_numbers.values
     numbers, identity = None, None
     if together:
-        numbers = numbered(values_of(kept[arguments.group]), len(rows))
+        numbers = encode_groups(values_of(kept[arguments.group]), len(rows))
     elif is_exact(arguments) and len(rows) <= MOST_CHECKED:
         identity = _identity(file, kept, rows, target.name)
     what = "with missing values" if arguments.drop_missing else f"without a value of {target.name}"
@@ -283,7 +283,9 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         "{:,} not selected by --where": n_read - int(selected.sum()),
         "{:,} cells that cannot be read count as missing": n_unreadable,
         "{:,} cells such as <0.5 or >100 count as their limit": _n_limits(columns, rows),
-        **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
+        **{
+            f"of {{}} columns called {name} the first": n for name, n in file.duplicate_names(names)
+        },
     }
     return SearchTable(
         file=file,
@@ -336,8 +338,8 @@ def _identity(
         read = file.read(others, keep_unreadable=True) if others else []
     except ValueError:  # nobody asked for these columns
         read = []
-    columns |= {column.name: values_of(column.of_rows(rows)) for column in read}
-    return identity_of(columns)
+    columns |= {column.name: values_of(column.select_rows(rows)) for column in read}
+    return find_identity(columns)
 
 
 def values_of(column: Column) -> np.ndarray:
@@ -361,7 +363,7 @@ def fewest_rows(given: int | float | None, n: int, default: int) -> int:
 
 def share_of(n: int) -> int:
     """Return what it has at least where all of n rows are seen and nothing is said."""
-    return min(n, max(FEWEST, math.ceil(SHARE * n)))
+    return min(n, max(MIN_GROUP_ROWS, math.ceil(SHARE_OF_TABLE * n)))
 
 
 def rows_of(given: int | float, n: int) -> int:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skgpb.lab.datasets.columns import Column
-from skgpb.lab.datasets.dates import dates_of
+from skgpb.lab.datasets.dates import parse_all_dates
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?!\w))"
@@ -275,7 +275,9 @@ def _compared(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, 
         raise ValueError(f"--where compares {names}, which are {' and '.join(sorted(kinds))}")
     kind = kinds.pop()
     for literal in (left.literal, right.literal):
-        is_text = isinstance(literal, str) and (kind != "dates" or dates_of([literal]) is None)
+        is_text = isinstance(literal, str) and (
+            kind != "dates" or parse_all_dates([literal]) is None
+        )
         if is_text and given[0].unreadable and sign in _EQUAL:
             return _unreadable(sign, given[0], str(literal))
     sides = [_side(each, kind, given, columns) for each in (left, right)]
@@ -317,7 +319,7 @@ def _side(
     if operand.name is not None:
         return columns[operand.name].values
     if kind == "dates":
-        days = dates_of([operand.literal]) if isinstance(operand.literal, str) else None
+        days = parse_all_dates([operand.literal]) if isinstance(operand.literal, str) else None
         if days is None:
             raise ValueError(
                 f"--where compares {given[0].name!r}, which holds dates, with {operand.literal!r}: "

@@ -8,7 +8,7 @@ from datetime import date as Date
 from math import isfinite
 from typing import Any
 
-from skgpb.lab.datasets.dates import dates_of, iso_date
+from skgpb.lab.datasets.dates import iso_date, parse_all_dates
 from skgpb.lab.experiments.texts import check_name, cleaned, in_one_line
 
 # Letters of a text, and further columns, that are no page of a notebook any more.
@@ -135,7 +135,7 @@ def number_or_text(text: str) -> float | str:
 
 def written_date(text: str) -> str | None:
     """Return a date, which a spreadsheet may have written anew, as in 2026-01-31; None for none."""
-    days = dates_of([text]) if text else None
+    days = parse_all_dates([text]) if text else None
     return None if days is None else iso_date(float(days[0]))[:10]
 
 

@@ -165,7 +165,7 @@ def test_target_without_variation_is_no_problem(tmp_path):
 
 def gain(found):
     """By how much a group is better than the whole table, and the deviation of that."""
-    pair = np.array([found.place, 0])
+    pair = np.array([found.index, 0])
     mean, cov = found.mean[pair], found.cov[np.ix_(pair, pair)]
     return mean[0] - mean[1], np.sqrt(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1])
 
@@ -178,9 +178,9 @@ def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise,
         MemoryTable(rows[:, :2], np.zeros(600)), NoisyAverages(rows[:, 2], noise), 9, budget
     )
     assert len(found.groups[0].rows) == 600 and found.n_answers <= budget
-    assert found.mean[found.place] >= found.mean[0]
+    assert found.mean[found.index] >= found.mean[0]
     least = 0.95 if noise else 0.7
-    assert found.place == 0 or above_zero(*gain(found)) >= least
+    assert found.index == 0 or above_zero(*gain(found)) >= least
 
 
 def test_exact_answers_are_asked_for_once():
