@@ -223,9 +223,9 @@ def _levels(name: str, values: np.ndarray, n_bins: int) -> tuple[Levels, np.ndar
             f"column {name!r} has {len(labels):,} categories in {len(texts):,} rows: it identifies "
             "rows and cannot define groups, leave it out"
         )
-    codes = {label: i for i, label in enumerate([*labels, *[None] * missing])}
+    index = {label: i for i, label in enumerate([*labels, *[None] * missing])}
     levels = Levels(name, "category", labels=tuple(labels), missing=missing)
-    return levels, np.fromiter((codes[text] for text in texts), np.uint16, len(texts))
+    return levels, np.fromiter((index[text] for text in texts), np.uint16, len(texts))
 
 
 def _edges(values: np.ndarray, n_bins: int) -> np.ndarray:
