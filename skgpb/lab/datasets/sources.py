@@ -144,7 +144,7 @@ class Source:
         except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
             raise ValueError(f"{self.name} {DAMAGED}") from error
         except (NotImplementedError, RuntimeError) as error:  # such as a password
-            raise ValueError(f"{self.name} cannot be unpack: {error}") from None
+            raise ValueError(f"{self.name} cannot be unpacked: {error}") from None
         except OSError as error:
             if error.errno is not None:
                 raise

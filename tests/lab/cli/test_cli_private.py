@@ -41,7 +41,7 @@ def table(tmp_path):
     return write(tmp_path / "table.csv", column())
 
 
-def make_result(table, folder, *more, **given):
+def result_of(table, folder, *more, **given):
     """Return the JSON output of a search."""
     output = folder / "result.json"
     assert search(table, "--output", output, *more, **given) == 0
@@ -96,7 +96,7 @@ def test_it_says_what_is_protected_and_what_is_taken_to_be_public(table, tmp_pat
 def test_the_lowest_average_is_sought_as_well(table, tmp_path):
     found = []
     for seed in range(4):
-        members = make_result(table, tmp_path, "--minimize", seed=seed)["members"]
+        members = result_of(table, tmp_path, "--minimize", seed=seed)["members"]
         found.append(column()[members].mean())
     # Over 40 seeds 0.12 with a standard deviation of 0.13; the average of the table is 2.6.
     assert np.mean(found) < 1.0
@@ -272,7 +272,7 @@ def test_what_promises_nothing_is_refused(given, says, table, capsys):
 def test_an_average_at_the_end_of_the_range_is_within_it_and_said_to_be(
     limits, more, end, table, tmp_path, capsys
 ):
-    result = make_result(table, tmp_path, *more, **{"target-range": limits})
+    result = result_of(table, tmp_path, *more, **{"target-range": limits})
     low, high = result["interval_95"]
     assert limits[0] <= low <= result["posterior_mean"] <= high <= limits[1]
     other = result["runner_up"]
@@ -282,13 +282,13 @@ def test_an_average_at_the_end_of_the_range_is_within_it_and_said_to_be(
 
 
 def test_a_share_has_nothing_beyond_its_range(table, tmp_path, capsys):
-    result = make_result(table, tmp_path, **{"target-range": (0, 1)})
+    result = result_of(table, tmp_path, **{"target-range": (0, 1)})
     assert result["privacy"]["at_end_of_range"] == 1
     assert "end of --target-range" not in capsys.readouterr().out
 
 
 def test_an_average_within_the_range_is_said_without_remark(table, tmp_path, capsys):
-    result = make_result(table, tmp_path, **{"target-range": (0, 20), "epsilon": 10})
+    result = result_of(table, tmp_path, **{"target-range": (0, 20), "epsilon": 10})
     assert result["privacy"]["at_end_of_range"] is None
     assert "end of --target-range" not in capsys.readouterr().out
 
@@ -313,18 +313,18 @@ def test_a_missing_target_is_not_said_to_be_left_out(more, tmp_path, capsys):
 
 def test_searches_with_one_ledger_stay_within_one_budget(table, tmp_path, capsys):
     ledger = ("--ledger", tmp_path / "value.ledger")
-    first = make_result(table, tmp_path, *ledger, epsilon=1)
+    first = result_of(table, tmp_path, *ledger, epsilon=1)
     assert first["privacy"]["epsilon_spent_before"] == 0.0
     # Other groups: rows of one half of the table, then by one feature alone.
     capsys.readouterr()
     for given in ({"where": "x > 0.4"}, {"features": "y"}):
         if search(table, *ledger, epsilon=1, **given) == 2:
             assert "the budget was already spent" in capsys.readouterr().err
-    total = make_result(table, tmp_path, *ledger, epsilon=1)["privacy"]
+    total = result_of(table, tmp_path, *ledger, epsilon=1)["privacy"]
     assert 0.99 < total["epsilon_spent_before"] <= total["epsilon_spent"] <= 1.0
     said = capsys.readouterr().out
     assert f"all others with the ledger {ledger[1]} print and write; spent were 1, 1 of it" in said
-    more = make_result(table, tmp_path, *ledger, "--where", "x > 0.4", epsilon=2)["privacy"]
+    more = result_of(table, tmp_path, *ledger, "--where", "x > 0.4", epsilon=2)["privacy"]
     assert 0.99 < more["epsilon_spent_before"] <= 1.0 < more["epsilon_spent"] <= 2.0
     assert search(table, *ledger, epsilon=1) == 2
     assert "is the budget for all questions with the ledger" in capsys.readouterr().err
@@ -334,7 +334,7 @@ def test_searches_with_one_ledger_stay_within_one_budget(table, tmp_path, capsys
 
 def test_the_ledger_counts_for_the_rows_of_the_file(table, tmp_path):
     path = tmp_path / "value.ledger"
-    members = make_result(
+    members = result_of(
         table, tmp_path, "--ledger", path, "--where", "x > 0.5 and y < 0.5", "--budget", 1
     )["members"]
     places = np.random.default_rng(3).uniform(size=(N, 2))
@@ -348,9 +348,9 @@ def test_the_ledger_counts_for_the_rows_of_the_file(table, tmp_path):
 
 def test_a_search_that_is_repeated_has_the_same_answers_at_no_cost(table, tmp_path):
     ledger = ("--ledger", tmp_path / "value.ledger")
-    part = make_result(table, tmp_path, *ledger, "--budget", 9, epsilon=1)
+    part = result_of(table, tmp_path, *ledger, "--budget", 9, epsilon=1)
     before = ledger[1].read_bytes()
-    again = make_result(table, tmp_path, *ledger, "--budget", 9, epsilon=1)
+    again = result_of(table, tmp_path, *ledger, "--budget", 9, epsilon=1)
     assert ledger[1].read_bytes() == before
     changed = {"privacy"}
     assert {k: v for k, v in part.items() if k not in changed} == {

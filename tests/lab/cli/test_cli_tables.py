@@ -87,7 +87,7 @@ SAME = {
     "tabs and decimal commas": text("\t", ","),
     "pipes": text("|"),
     "blanks": text(" "),
-    "columns align_rows by blanks": text("   ", head="  ").replace("\n", "  \n  "),
+    "columns aligned by blanks": text("   ", head="  ").replace("\n", "  \n  "),
     "colons": (text(":"), "--separator", ":"),
     "separator by its name": (text("\t"), "--separator", "tab"),
     "Excel's first line": text("^", head="sep=^\n"),
