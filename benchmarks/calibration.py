@@ -45,7 +45,7 @@ from benchmarks._common import (
 )
 from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.kernels import WindowMean
-from skgpb.lab.experiments.judgement import finest_measured
+from skgpb.lab.experiments.judgement import smallest_region_depth
 from skgpb.lab.experiments.stopping import TRIES
 
 #: Half the length of an interval of 95 %, in standard deviations.
@@ -184,7 +184,7 @@ class Played:
         optimizer = self.optimizer
         if self.search == "regions":
             # As an experiment does: nothing smaller than what was measured.
-            query = optimizer.recommend(depth=finest_measured(optimizer, told))
+            query = optimizer.recommend(depth=smallest_region_depth(optimizer, told))
         else:
             query = optimizer.recommend()
         if self.search == "cmes":

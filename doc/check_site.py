@@ -49,8 +49,15 @@ class Page(HTMLParser):
 
 
 def built_pages(folder: Path) -> list[Path]:
-    """Return the pages; templates that a theme leaves in _static are none."""
-    return sorted(p for p in folder.rglob("*.html") if "_static" not in p.relative_to(folder).parts)
+    """Return the pages; templates that a theme leaves in _static are none.
+
+    Nor are those of the source code: Sphinx keeps one name for a module, so that the links back
+    from them end at the top of a page where a module has classes with pages of several packages.
+    """
+    others = {"_static", "_modules"}
+    return sorted(
+        p for p in folder.rglob("*.html") if not others & set(p.relative_to(folder).parts)
+    )
 
 
 def broken_links(folder: Path) -> Iterator[str]:

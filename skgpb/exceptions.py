@@ -34,9 +34,9 @@ class NumericalWarning(RuntimeWarning):
     nothing changes. The threshold grows with the rounding errors of variances so far. If the
     smallest jitter is not sufficient, it is added to all observations with less noise.
 
-    The same holds for values that the prior knows for certain, such as f(0) under
-    ``DotProduct(0.0)``: noisy answers change nothing there, and exact answers get jitter. Exact
-    answers raise an error if no prior variance is above zero, or too small to divide by.
+    The same holds for values with prior variance zero, such as f(0) under ``DotProduct(0.0)``:
+    noisy answers change nothing there, and exact answers get jitter. Exact answers raise an error
+    if all prior variances are zero, or too small to divide by.
 
     There is no warning if a variance is clipped at zero by at most 1e-6 of the largest prior
     variance, or if rounding moves a mean by at most 1e-6 prior standard deviations, or ten
@@ -53,7 +53,7 @@ class BudgetWarning(UserWarning):
 
 
 class AllocationWarning(UserWarning):
-    """A told allocation costs more than the budget. Its answers are used."""
+    """An allocation given to ``tell`` costs more than the budget. Its answers are used."""
 
 
 class EvaluationWarning(UserWarning):
@@ -65,19 +65,19 @@ class LearningWarning(UserWarning):
 
 
 class LimitWarning(UserWarning):
-    """An answer came without an outcome that has a limit. Nothing is known of the limit there."""
+    """An answer was told without an outcome that has a limit. Its model does not learn from it."""
 
 
 class ModelWarning(UserWarning):
-    """Answers contradict the model of f. The message says how, and what skgpb does about it."""
+    """Answers contradict the model of f. The message names the contradiction and its handling."""
 
 
 class ParameterWarning(UserWarning):
-    """A parameter was set during a run, which it only affects from the next ``fit`` on."""
+    """A parameter was set during a run. It has no effect before the next ``fit``."""
 
 
 class DataWarning(UserWarning):
-    """A table has values or rows that may not be what they seem. The message says what to do."""
+    """A table has suspicious values or rows. The message names them and a remedy."""
 
 
 class PendingWarning(UserWarning):
@@ -93,7 +93,7 @@ class ApproximationWarning(UserWarning):
 
 
 class GuaranteeWarning(UserWarning):
-    """A probability statement depends on an assumption that is wrong or not known."""
+    """A probability statement depends on an assumption that is wrong or unverified."""
 
 
 class AllPendingError(ValueError):
@@ -117,4 +117,4 @@ class DatabaseError(RuntimeError):
 
 
 class ScansSpentError(RuntimeError):
-    """A query would exceed the allowed number of reads of a table, and was not made."""
+    """A query would exceed the allowed number of reads of a table. It was not sent."""

@@ -1,14 +1,14 @@
 r"""Answers that are counts: conversion to a reward and its variance, and back.
 
-Such answers are k ill people among n, 12 clicks of 300 visitors, or 7 failures of machines in 40
-days. Their noise depends on what is sought: a proportion near one half is noisier than one near
-zero. A Gaussian process wants to be told the noise, so the answer is turned into one whose noise is
-known beforehand. The angle arcsin(sqrt(p)) of a proportion p is estimated with the same variance
-whatever p is, and so is the square root of a rate.
+Examples are k ill people among n, 12 clicks of 300 visitors, or 7 failures of machines in 40 days.
+The noise variance of the proportion p depends on p itself, which is unknown: it is largest at one
+half. A Gaussian process needs the noise variance. Therefore the answer is converted to the angle
+arcsin(sqrt(p)), whose estimate has the same variance for all p. For rates, the square root has this
+property.
 
-The estimates are those of [Freeman1950]_, which err least near zero and one: the mean squared
-error is at most 1.141 times ``alpha`` for every number of trials and every p, and from 10 trials
-on, as for every rate, at most 1.074 times.
+The estimates of [Freeman1950]_ have the smallest errors near zero and one. Their mean squared error
+is at most 1.141 times ``alpha`` for every number of trials and every p. From 10 trials on, and for
+every rate, it is at most 1.074 times ``alpha``.
 
 References
 ----------
@@ -38,14 +38,14 @@ _COUNTS = re.compile(r"\s*(\S+)\s+of\s+(\S+)\s*")
 
 
 class Answer(NamedTuple):
-    """A reward and its noise variance, as ``tell(query, *answer)`` takes them.
+    """A reward and its noise variance, the arguments of ``tell(query, *answer)``.
 
     Attributes
     ----------
     reward : float or ndarray
-        The reward to tell.
+        The reward.
     alpha : float or ndarray
-        Variance of the noise in it.
+        Its noise variance.
     """
 
     reward: Any
@@ -53,17 +53,17 @@ class Answer(NamedTuple):
 
 
 class RowAverage(float):
-    """The average over the rows of a cell, and how many these are; a float otherwise.
+    """A float, the average over the rows of a cell, with the number of rows as ``count``.
 
-    It is what ``tell(cell, value, count=n)`` stands for, and what an objective returns to ``run``
-    where cells may hold few rows, or none.
+    An objective returns it to ``run`` if cells may have few rows or none. It has the same effect as
+    ``tell(cell, value, count=n)``.
 
     Parameters
     ----------
     value : float or None
-        The average. It is not looked at where there is no row.
+        The average; ignored if ``count`` is 0.
     count : int
-        Number of rows, 0 for none.
+        Number of rows in the cell, which may be 0.
 
     Examples
     --------
@@ -90,14 +90,14 @@ class RowAverage(float):
 
 
 class Estimate(NamedTuple):
-    """A value and an interval around it, in the units that people read.
+    """A proportion or rate, and an interval around it.
 
     Attributes
     ----------
     value : float or ndarray
         The estimate, a median.
     lower, upper : float or ndarray
-        Ends of the interval that holds it with the probability asked for.
+        Ends of an interval that contains the true value with probability ``level``.
     """
 
     value: Any
@@ -112,23 +112,23 @@ def from_counts(successes: ArrayLike, trials: ArrayLike, *, stabilize: bool = Tr
     ----------
     successes, trials : float or array-like
         k and n, which broadcast against each other; 0 <= k <= n and n > 0. Weighted counts need
-        not be whole.
+        not be integers.
     stabilize : bool, default=True
-        True for the angle, whose noise does not depend on p. False for the proportion itself: it is
-        what has to be told where an average over a region is meant exactly as an average, and its
-        noise variance is then an estimate that is poor for few successes or failures.
+        True for the angle, whose noise does not depend on p. False for the proportion itself: use
+        it if answers are averages over regions, because the average of angles is another quantity.
+        Its noise variance is an estimate, which is poor for few successes or failures.
 
     Returns
     -------
     reward, alpha : float or ndarray
         A tuple, for ``tell(query, *answer)``. ``reward`` is
         (arcsin(sqrt(k / (n + 1))) + arcsin(sqrt((k + 1) / (n + 1)))) / 2, an estimate
-        of arcsin(sqrt(p)) in radians, and ``alpha`` 1 / (4 n + 2). Without ``stabilize`` k / n and
-        q (1 - q) / n, with q = (k + 1) / (n + 2).
+        of arcsin(sqrt(p)) in radians, and ``alpha`` is 1 / (4 n + 2). With ``stabilize=False`` they
+        are k / n and q (1 - q) / n, with q = (k + 1) / (n + 2).
 
     See Also
     --------
-    to_proportion : Back to a proportion with an interval.
+    to_proportion : Convert an angle back to a proportion with an interval.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def from_counts(successes: ArrayLike, trials: ArrayLike, *, stabilize: bool = Tr
 
 
 def counts_in(text: str) -> tuple[str, str] | None:
-    """Return what somebody has written before and behind "of", as in "12 of 300", if it is there.
+    """Split counts such as "12 of 300" into two texts; return None for any other text.
 
     Examples
     --------
@@ -169,14 +169,14 @@ def counts_in(text: str) -> tuple[str, str] | None:
 
 
 def successes_in(text: str) -> Answer:
-    """Convert "12 of 300" to the number of successes, for answers that are added up.
+    """Convert "12 of 300" to the number of successes, for answers that are added to others.
 
-    Its noise variance is n^2 times that of the proportion, see :func:`from_counts`.
+    The noise variance is n^2 times that of the proportion, see :func:`from_counts`.
 
     Parameters
     ----------
     text : str
-        "k of n". "0 of 0" counts as "0 of 1": it is 0, but not for certain.
+        "k of n". "0 of 0" counts as "0 of 1", so that the noise variance is above 0.
 
     Returns
     -------
@@ -209,9 +209,9 @@ def from_rate(events: ArrayLike, exposure: ArrayLike = 1.0, *, stabilize: bool =
     Parameters
     ----------
     events : float or array-like
-        Their number x, at least 0.
+        Number x of events, at least 0.
     exposure : float or array-like, default=1.0
-        T > 0: time, area or people in which they happened. The rate is per unit of it.
+        T > 0: time, area or number of people of the count. The rate is per unit of exposure.
     stabilize : bool, default=True
         True for the square root of the rate, whose noise does not depend on the rate. False for the
         rate itself, as for :func:`from_counts`.
@@ -221,11 +221,11 @@ def from_rate(events: ArrayLike, exposure: ArrayLike = 1.0, *, stabilize: bool =
     reward, alpha : float or ndarray
         A tuple, for ``tell(query, *answer)``. ``reward`` is
         (sqrt(x) + sqrt(x + 1)) / (2 sqrt(T)), an estimate of the square root of the
-        rate, and ``alpha`` 1 / (4 T). Without ``stabilize`` x / T and (x + 1) / T^2.
+        rate, and ``alpha`` is 1 / (4 T). With ``stabilize=False`` they are x / T and (x + 1) / T^2.
 
     See Also
     --------
-    to_rate : Back to a rate with an interval.
+    to_rate : Convert a square root back to a rate with an interval.
 
     Examples
     --------
@@ -257,16 +257,15 @@ def to_proportion(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95)
     Parameters
     ----------
     mean, std : float or array-like
-        Posterior of an angle, from a process that was told answers of :func:`from_counts`.
+        Posterior of an angle, from an optimizer or regressor with rewards of :func:`from_counts`.
     level : float, default=0.95
         Probability of the interval, between 0 and 1.
 
     Returns
     -------
     value, lower, upper : float or ndarray
-        sin^2 of the mean and of the ends of its interval, all of them first moved into
-        [0, pi / 2]. A median stays a median and an interval keeps its probability; neither is
-        symmetric.
+        sin^2 of the mean and of the ends of its interval, after clipping them to [0, pi / 2].
+        ``value`` is the median; the interval keeps its probability, and is not symmetric.
 
     Examples
     --------
@@ -286,15 +285,16 @@ def to_rate(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95) -> Es
     Parameters
     ----------
     mean, std : float or array-like
-        Posterior of a square root, from a process that was told answers of :func:`from_rate`.
+        Posterior of a square root, from an optimizer or regressor with rewards of
+        :func:`from_rate`.
     level : float, default=0.95
         Probability of the interval, between 0 and 1.
 
     Returns
     -------
     value, lower, upper : float or ndarray
-        Squares of the mean and of the ends of its interval, none of them below zero. Per unit of
-        exposure.
+        Squares of the mean and of the ends of its interval, after clipping them at zero; per unit
+        of exposure.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def _as_flag(stabilize: Any) -> bool:
 
 
 def _ends(mean: ArrayLike, std: ArrayLike, level: float) -> tuple[np.ndarray, ...]:
-    """Mean and both ends of a normal interval."""
+    """Return the mean and both ends of a normal interval, each of the same shape."""
     if not isinstance(level, Real) or not 0.0 < level < 1.0:
         raise ValueError(f"level must be a probability between 0 and 1, got {level!r}")
     middle, spread = _pair(mean, "mean", std, "std")
@@ -323,7 +323,7 @@ def _ends(mean: ArrayLike, std: ArrayLike, level: float) -> tuple[np.ndarray, ..
 
 
 def _pair(first: Any, name: str, second: Any, other: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two arguments as arrays of one shape."""
+    """Convert two arguments to float arrays and broadcast them to one shape."""
     arrays = []
     for values, called in ((first, name), (second, other)):
         check_unmasked(values, called)

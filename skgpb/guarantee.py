@@ -19,7 +19,7 @@ class Guarantee(DocumentedMixin, BaseEstimator):
     Pass it as ``guarantee`` to an optimizer. The intervals of ``interval()`` and ``beta="rkhs"``
     use all of its parameters (:doc:`/user_guide/guarantees`). ``beta="theory"`` uses
     ``failure_probability``, and for IGP-UCB and GP-TS also the two bounds. Nothing else depends on
-    it, except the grid of a theorem in a box, whose resolution depends on it.
+    a guarantee, except the resolution of the grid that ``beta="theory"`` uses in a box.
 
     Parameters
     ----------
@@ -27,20 +27,19 @@ class Guarantee(DocumentedMixin, BaseEstimator):
         B, a bound on the norm of f in the reproducing kernel Hilbert space of ``kernel``. It is a
         property of the unknown f: in experiments an oracle, in practice a guess.
     noise_bound : float, default=None
-        R: the noise is R-sub-Gaussian, in units of the reward, and scales with the noise variance
-        of an answer that has its own. None stands for sqrt(alpha), which is exact for Gaussian
-        noise.
+        R, in units of the reward: the noise is R-sub-Gaussian. For an answer with its own noise
+        variance, R is scaled with that. None is sqrt(alpha), which is exact for Gaussian noise.
     misspecification : float, default=0.0
-        epsilon, in units of the reward: f differs by at most so much from a function of norm at
+        epsilon, in units of the reward: the largest difference between f and a function of norm at
         most ``norm_bound``.
     failure_probability : float, default=0.1
-        delta or theta, in (0, 1): the guarantee holds with a probability of at least 1 less this.
+        delta or theta, in (0, 1): the guarantee holds with probability at least 1 minus this value.
 
     Notes
     -----
-    As the parts of a scikit-learn pipeline its parameters can be set through the optimizer,
-    ``set_params(guarantee__norm_bound=2.0)``, also where ``guarantee`` is None and so has all
-    defaults.
+    Like the steps of a scikit-learn pipeline, a guarantee has parameters that can be set through
+    the optimizer: ``set_params(guarantee__norm_bound=2.0)``. This also works if ``guarantee`` is
+    None, which means all defaults.
 
     Examples
     --------
@@ -72,5 +71,5 @@ class Guarantee(DocumentedMixin, BaseEstimator):
     }
 
 
-#: The default, for ``guarantee=None``.
+#: Guarantee of an optimizer with ``guarantee=None``.
 DEFAULT_GUARANTEE = Guarantee()

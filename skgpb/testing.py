@@ -1,7 +1,7 @@
-"""The laws of the loop and of covariances, as tests of one's own optimizers and kernels.
+"""Tests of your own optimizers and kernels: the laws of the loop and of covariances.
 
-Nothing else imports this module: it needs pytest. The laws use what is public only, so that an
-optimizer need not be derived from a class of this library.
+No other module imports this one, because it needs pytest. The tests use the public methods of an
+optimizer only, which need not be derived from a class of this library.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from skgpb.exceptions import EvaluationWarning, ReplayWarning
 
 __all__ = ["KernelContract", "OptimizerContract"]
 
-#: No reward is any of these, and no noise variance.
+#: Invalid rewards, and invalid noise variances.
 BAD_REWARDS: list[Any] = [
     np.nan, np.inf, -np.inf, 1.7e308, -2e150, 10**400, "1.0", 1j, 1.0 + 0j, object(), {}, [],
     [1.0] * 5,
@@ -40,13 +40,13 @@ BAD_REWARDS: list[Any] = [
 BAD_ALPHAS: list[Any] = [
     -1.0, np.nan, np.inf, "0.1", 1j, [0.1] * 5, object(), -1e-300, np.ma.masked,
 ]  # fmt: skip
-#: Invalid queries: points far away, or not points at all.
+#: Invalid queries: points outside of all boxes, and other objects.
 BAD_QUERIES: list[Any] = [
     None, "cell", 3.5j, object(), {}, np.nan, [], np.empty((0, 2)), np.zeros((2, 9)),
     np.zeros((2, 2, 2)), [np.inf], [[1e300]], np.array(["0"]), np.array([None, None]),
 ]  # fmt: skip
 
-#: Largest difference between numbers of a run and of the same run in a file.
+#: Rounding: largest difference between numbers of a run and of the same run loaded from a file.
 ROUNDING = 1e-8
 
 
@@ -55,7 +55,7 @@ def _has_words(values: list[Any]) -> bool:
 
 
 def _flat(values: Any) -> np.ndarray:
-    """Numbers in lists of lists, in their order."""
+    """Return the numbers in nested lists as an array (n,), in order."""
     if isinstance(values, list | tuple):
         return np.concatenate([np.empty(0), *map(_flat, values)])
     return np.ravel(np.asarray(values, dtype=np.float64))
@@ -66,11 +66,11 @@ def _with_names(bounds: Any) -> dict[str, Any]:
 
 
 class OptimizerContract:
-    """Tests of the rules of ask and tell that every optimizer has to follow.
+    """Tests of the rules of ask and tell that every optimizer must follow.
 
-    Derive a class of tests from it, say in :meth:`make` which optimizer is meant, and let pytest
-    run it. The other hooks have defaults that suit optimizers whose queries have ``points`` in a
-    box or among arms, each answered by one number.
+    Derive a test class from it, return your optimizer from :meth:`make`, and run it with pytest.
+    The defaults of the other hooks are for optimizers whose queries have ``points`` in a box or
+    among arms, and one number as an answer.
 
     Examples
     --------
@@ -86,18 +86,18 @@ class OptimizerContract:
     # -- hooks ------------------------------------------------------------------------------
 
     def make(self) -> Any:
-        """Return a new optimizer, every time with the same parameters and the same seed."""
-        raise NotImplementedError("say in make() which optimizer is to be tested")
+        """Return a new optimizer, always with the same parameters and the same seed."""
+        raise NotImplementedError("make() must return the optimizer to test")
 
     def make_named(self, names: Callable[[Any], dict[str, Any]]) -> Any:
-        """Return what :meth:`make` does, the sides of the box having names; None for no box.
+        """Return the optimizer of :meth:`make` with named sides; None if it has no box.
 
-        ``names(bounds)`` turns an array-like of shape (d, 2) into a dict.
+        ``names(bounds)`` converts an array-like of shape (d, 2) to a dict for ``bounds``.
         """
         return None
 
     def prepare(self, optimizer: Any) -> Any:
-        """Return a clone ready to be asked, where parameters alone do not make it so."""
+        """Prepare a clone for ``ask``, if it needs more than its parameters, and return it."""
         return optimizer
 
     def ask(self, optimizer: Any, n: int | None = None) -> Any:
@@ -105,15 +105,15 @@ class OptimizerContract:
         return optimizer.ask() if n is None else optimizer.ask(n)
 
     def answer(self, query: Any) -> Any:
-        """Return the reward of a query, the same whenever it is asked."""
+        """Return the reward of a query, a deterministic function of it."""
         return float(np.exp(-((np.asarray(query.points) - 0.4) ** 2).sum(axis=1)).mean())
 
     def recommend(self, optimizer: Any) -> Any:
-        """Return what the optimizer recommends: a query or a point."""
+        """Return the recommendation of the optimizer, a query or a point."""
         return optimizer.recommend()
 
     def run(self, optimizer: Any, objective: Any, n: int, **options: object) -> Any:
-        """Run ``n`` rounds of the optimizer, or as many as the budget allows."""
+        """Run ``n`` rounds of the optimizer, or fewer if its budget ends before."""
         return optimizer.run(objective, n, **options)
 
     def save(self, optimizer: Any, path: Path) -> None:
@@ -121,16 +121,16 @@ class OptimizerContract:
         optimizer.save(path)
 
     def load(self, cls: Any, path: Path, **options: object) -> Any:
-        """Return the run of a file."""
+        """Return an optimizer with the run in a file."""
         return cls.load(path, **options)
 
     def where(self, optimizer: Any) -> np.ndarray:
-        """Return points, shape (n, d), at which posteriors are compared."""
+        """Return points, shape (n, d), at which the tests compare posteriors."""
         lower, upper = optimizer.bounds_.T
         return lower + np.linspace(0.0, 1.0, 5)[:, None] * (upper - lower)
 
     def read(self, optimizer: Any, path: Path) -> None:
-        """Call all that only looks."""
+        """Call all methods and properties that must not change the run."""
         self.recommend(optimizer)
         self.known(optimizer)
         for name, value in inspect.getmembers(type(optimizer)):
@@ -143,17 +143,20 @@ class OptimizerContract:
         self.save(optimizer, path)
 
     def strangers(self, optimizer: Any) -> list[Any]:
-        """Return queries that look like the optimizer's own and are to be refused."""
+        """Return queries of other optimizers, which ``tell`` must refuse."""
         return []
 
     def outside(self, optimizer: Any) -> np.ndarray | None:
-        """Return points, shape (n, d), that may be told without being asked; None if none may."""
+        """Return points, shape (n, d), that ``tell`` accepts though ``ask`` did not return them.
+
+        None if it accepts no such points.
+        """
         return None
 
-    # -- what the laws are put in terms of ----------------------------------------------------
+    # -- building blocks of the tests ---------------------------------------------------------
 
     def play(self, optimizer: Any, n: int) -> list[Any]:
-        """Ask and tell n times, returning the queries."""
+        """Run n rounds of ask and tell; return the queries."""
         queries = []
         for _ in range(n):
             queries.append(self.ask(optimizer))
@@ -167,22 +170,22 @@ class OptimizerContract:
         return optimizer
 
     def known(self, optimizer: Any) -> list[Any]:
-        """Return the predictions as lists."""
+        """Return the predictions at the points of :meth:`where`, as lists."""
         X = self.where(optimizer)
         if "return_std" in inspect.signature(optimizer.predict).parameters:
             return [part.tolist() for part in optimizer.predict(X, return_std=True)]
         return optimizer.predict(X).tolist()
 
     def told(self, optimizer: Any) -> list[Any]:
-        """Return what was told, as lists."""
+        """Return the fields of ``history_`` and ``failed_``, as lists."""
         both = optimizer.history_, optimizer.failed_
         return [array[name].tolist() for array in both for name in array.dtype.names]
 
     def seen(self, optimizer: Any) -> list[Any]:
-        """Return all that can be seen of an optimizer and of its next rounds, to be compared."""
+        """Return the public state of an optimizer and of its next rounds, for exact comparison."""
         optimizer, seen = copy.deepcopy(optimizer), []
         if hasattr(optimizer, "history_"):
-            # NaN marks what an algorithm does not know; its text equals itself.
+            # Compare texts, because NaN, for unknown values, does not equal itself.
             seen.append(repr([self.told(optimizer), self.known(optimizer)]))
             if len(optimizer.history_):
                 seen.append(np.atleast_2d(self.recommend(optimizer)).tolist())
@@ -191,13 +194,13 @@ class OptimizerContract:
         return [*seen, *self.play(optimizer, 3), repr(self.known(optimizer))]
 
     def same(self, one: object, other: object) -> None:
-        """Assert that two optimizers know the same and go on alike, now and after some rounds."""
+        """Assert that two optimizers have equal states now and in their next rounds."""
         mine, others = self.seen(one), self.seen(other)
         for i, (a, b) in enumerate(zip(mine, others, strict=True)):
-            assert a == b, f"they differ in part {i} of what seen() returns"
+            assert a == b, f"they differ in part {i} of the list that seen() returns"
 
     def measured(self, optimizer: Any) -> list[np.ndarray]:
-        """Return numbers that can be seen of an optimizer and of its next rounds."""
+        """Return the numbers in the public state of an optimizer and of its next rounds."""
         optimizer, seen = copy.deepcopy(optimizer), []
         for _ in range(2):
             seen += [part for part in self.told(optimizer) if not _has_words(part)]
@@ -206,16 +209,16 @@ class OptimizerContract:
         return [_flat(each) for each in seen]
 
     def alike(self, one: object, other: object) -> None:
-        """Assert that two optimizers know the same and go on alike, but for rounding.
+        """Assert that two optimizers have the same numbers up to rounding, also in later rounds.
 
-        So does a run that a file holds: its posterior is factorised in another order.
+        A run loaded from a file differs by rounding: its posterior is factorised in another order.
         """
         for i, (a, b) in enumerate(zip(self.measured(one), self.measured(other), strict=True)):
-            which = f"they differ in part {i} of what measured() returns"
+            which = f"they differ in part {i} of the list that measured() returns"
             assert_allclose(a, b, rtol=ROUNDING, atol=ROUNDING, err_msg=which)
 
     def refuses(self, call: Callable[..., object], *arguments: object, **options: object) -> bool:
-        """Return whether a call ends in the errors that are documented for wrong arguments."""
+        """Return whether a call raises ValueError or TypeError, the errors for wrong arguments."""
         try:
             call(*arguments, **options)
         except (ValueError, TypeError):
@@ -225,7 +228,7 @@ class OptimizerContract:
     # -- ask and tell -----------------------------------------------------------------------
 
     def test_ask_is_stable_until_tell(self) -> None:
-        """Asking again returns the same query, whatever is looked at in between."""
+        """Repeated calls of ``ask`` return the same query, also after reading the posterior."""
         optimizer = self.make()
         for _ in range(6):
             first, second = self.ask(optimizer), self.ask(optimizer)
@@ -237,7 +240,7 @@ class OptimizerContract:
             optimizer.tell(first, self.answer(first))
 
     def test_queries_are_frozen_and_pickle(self) -> None:
-        """A query can be kept, sent and compared, and nobody can change it."""
+        """Queries are immutable, and equal to their pickled copies."""
         query = self.ask(self.played(3))
         with pytest.raises(AttributeError):
             query.points = np.zeros((1, 1))
@@ -249,7 +252,7 @@ class OptimizerContract:
         assert_array_equal(copied.points, query.points)
 
     def test_a_batch_is_distinct_stable_and_begins_with_the_single_query(self) -> None:
-        """Queries for parallel evaluation differ from each other."""
+        """Queries of a batch are distinct, and begin with the query that ``ask()`` returns."""
         optimizer = self.played(8)
         single = self.ask(copy.deepcopy(optimizer))
         batch = self.ask(optimizer, 3)
@@ -261,7 +264,7 @@ class OptimizerContract:
         assert len(optimizer.history_) == 11
 
     def test_answers_may_come_in_any_order(self) -> None:
-        """Queries without an answer stay pending; a new query follows when all are answered."""
+        """Queries without an answer stay pending; the next query is new when all are answered."""
         optimizer = self.played(6)
         batch = self.ask(optimizer, 4)
         for i in (2, 0, 3, 1):
@@ -273,7 +276,7 @@ class OptimizerContract:
         assert len(optimizer.history_) == 11
 
     def test_lists_are_told_as_if_one_after_another(self) -> None:
-        """Telling a list is telling its entries."""
+        """``tell`` of a list is the same as ``tell`` of each entry."""
         together = self.played(6)
         batch = self.ask(together, 3)
         apart, rewards = copy.deepcopy(together), [self.answer(query) for query in batch]
@@ -283,17 +286,17 @@ class OptimizerContract:
         self.same(together, apart)
 
     def test_every_answer_is_recorded(self) -> None:
-        """``history_`` has one row for each answer, in the order of telling."""
+        """``history_`` has one row for each answer, in the order of ``tell``."""
         optimizer = self.make()
         rewards = [self.answer(query) for query in self.play(optimizer, 6)]
         query = self.ask(optimizer)
-        optimizer.tell(query, self.answer(query), alpha=0.5)  # with a noise of its own
+        optimizer.tell(query, self.answer(query), alpha=0.5)  # with its own noise variance
         assert_array_equal(optimizer.history_["reward"], [*rewards, self.answer(query)])
         assert_array_equal(optimizer.history_["round"], np.arange(1, 8))
         assert len(optimizer.failed_) == 0
 
     def test_points_from_outside_are_told_beside_queries(self) -> None:
-        """They come at any time, count as answers, and leave open what was asked."""
+        """Points from outside can be told at any time, and pending queries stay pending."""
         optimizer = self.played(3)
         points = self.outside(optimizer)
         if points is None:
@@ -319,7 +322,7 @@ class OptimizerContract:
     # -- sides with names -------------------------------------------------------------------
 
     def test_names_of_sides_are_names_and_nothing_else(self, tmp_path: Path) -> None:
-        """A box plays as it does without names, and is told and asked by them."""
+        """A box with named sides has the same run as without; ``tell`` accepts dicts by name."""
         plain, named = self.make(), self.make_named(_with_names)
         if named is None:
             pytest.skip("make_named() makes no optimizer of a box with names")
@@ -354,7 +357,7 @@ class OptimizerContract:
     # -- direction --------------------------------------------------------------------------
 
     def test_minimizing_is_maximizing_with_the_sign_changed(self, tmp_path: Path) -> None:
-        """Told and known has the user's sign; all else is as for rewards of the other sign."""
+        """With ``direction="minimize"`` answers and predictions change sign, and nothing else."""
         up = self.make()
         if "direction" not in up.get_params(deep=False):
             pytest.skip("maximises only")
@@ -379,10 +382,10 @@ class OptimizerContract:
         assert self.ask(loaded) == self.ask(up)
         assert loaded.get_params()["direction"] == "minimize"
 
-    # -- what changes nothing -----------------------------------------------------------------
+    # -- calls without effect -----------------------------------------------------------------
 
     def test_parameters_are_never_written(self) -> None:
-        """The parameters given to the constructor are not changed."""
+        """A run does not change the parameters of the constructor."""
         optimizer = self.make()
         before = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
         self.play(optimizer, 6)
@@ -392,13 +395,13 @@ class OptimizerContract:
         assert after == before
 
     def test_reading_never_changes_a_run(self, tmp_path: Path) -> None:
-        """A run that is looked at wherever possible is, bit for bit, the run that is not."""
+        """A run with reads after each step equals, bit for bit, a run without them."""
         read, alone = self.make(), self.make()
         points = self.outside(self.played(1))
         for i in range(9):
             asked = [self.ask(each) if i % 3 else self.ask(each, 2)[1] for each in (read, alone)]
             assert asked[0] == asked[1]
-            # While queries are pending, and after all kinds of answers; reading takes longest.
+            # Read in some rounds only, to save time: with pending queries, and after all answers.
             if i and i % 2 == 0:
                 self.read(read, tmp_path / "run")
             for each in (read, alone):
@@ -415,7 +418,7 @@ class OptimizerContract:
 
     @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_refused_answers_leave_no_trace(self, stage: str) -> None:
-        """Nothing changes where anything is wrong with what is told."""
+        """Invalid arguments of ``tell`` raise an error and change nothing."""
         optimizer = self.played(6 if stage == "midway" else 0)
         good = self.ask(copy.deepcopy(optimizer))
         if stage == "midway":
@@ -437,7 +440,7 @@ class OptimizerContract:
 
     @pytest.mark.parametrize("started", [False, True])
     def test_other_refused_calls_leave_no_trace(self, started: bool) -> None:
-        """Nor where a query, a prediction or a run is asked for in a wrong way."""
+        """Invalid arguments of ``ask``, ``predict`` and ``run`` raise an error, change nothing."""
         optimizer = self.played(6 if started else 0)
         before = self.seen(optimizer)
         for n in (0, -1, 1.5, "2", np.nan, [1], True):
@@ -453,9 +456,9 @@ class OptimizerContract:
         assert self.seen(optimizer) == before
 
     def test_bad_rewards_of_an_objective_may_end_the_run_before_they_are_told(self) -> None:
-        """With ``on_error="raise"`` as an exception does, and the query is evaluated again."""
+        """With ``on_error="raise"`` an invalid reward ends the run, and its query stays pending."""
         optimizer = self.played(6)
-        self.ask(optimizer)  # asking may refine a tree
+        self.ask(optimizer)  # ask may refine a tree
         before = self.seen(optimizer)
         for reward in BAD_REWARDS:
             with pytest.raises((ValueError, TypeError), match="objective"):
@@ -463,7 +466,7 @@ class OptimizerContract:
         assert self.seen(optimizer) == before
 
     def test_bad_rewards_of_an_objective_are_failed_evaluations(self, tmp_path: Path) -> None:
-        """They are recorded with their reason, as exceptions are, and a loaded run goes on."""
+        """Invalid rewards are recorded as failures with their reason, also in a saved run."""
         optimizer, seen = self.make(), []
         bad = [np.nan, "1.0", np.inf, 1j]
 
@@ -485,10 +488,10 @@ class OptimizerContract:
         assert loaded.failed_["reason"].tolist() == optimizer.failed_["reason"].tolist()
         self.run(loaded, self.answer, 2)
 
-    # -- to stop and to go on -----------------------------------------------------------------
+    # -- stopping and resuming ----------------------------------------------------------------
 
     def test_clones_play_the_same_run(self) -> None:
-        """Equal seeds give equal runs, and global random numbers are used only without a seed."""
+        """Equal seeds give equal runs; a run with a seed uses no global random numbers."""
         before = np.random.get_state()  # noqa: NPY002
         optimizer = self.played(8)
         fresh = clone(optimizer)
@@ -501,7 +504,7 @@ class OptimizerContract:
             assert after[2] == before[2]  # type: ignore[index]
 
     def test_a_job_that_is_queued_again_goes_on(self, tmp_path: Path) -> None:
-        """The run of a checkpoint is continued where that is wanted, and never replaced."""
+        """With ``resume=True`` a run continues its checkpoint; otherwise it never replaces it."""
         path = tmp_path / "run"
         try:
             self.run(self.make(), self.answer, 4, checkpoint=path)
@@ -517,10 +520,10 @@ class OptimizerContract:
 
     @pytest.mark.parametrize("how", ["file", "repeated", "pickle"])
     def test_a_run_that_was_put_away_continues_identically(self, how: str, tmp_path: Path) -> None:
-        """Learning, failures, what is pending and what was asked for are kept.
+        """A restored run keeps hyperparameters, failures and pending queries.
 
-        Bit for bit where it is pickled, or repeated from the log in a file; otherwise but for
-        rounding.
+        It is equal bit for bit if it was pickled or repeated from the log in a file, and up to
+        rounding if it was loaded.
         """
         optimizer = self.played(5)
         query = self.ask(optimizer)
@@ -549,7 +552,7 @@ class OptimizerContract:
             assert repr(getattr(resumed, parameter)) == repr(value)
 
     def test_a_query_can_be_told_back_after_a_restart(self) -> None:
-        """Evaluations may outlive the process that asked for them."""
+        """A query can be told to a restored optimizer, after the process of ``ask`` has ended."""
         optimizer = self.played(5)
         restarted, query = pickle.loads(pickle.dumps((optimizer, self.ask(optimizer))))
         restarted.tell(query, self.answer(query))
@@ -558,22 +561,22 @@ class OptimizerContract:
 
     # -- all or nothing ---------------------------------------------------------------------
 
-    #: At how many lines of a round it is interrupted, evenly spread; None for every line.
+    #: Number of lines, evenly spread over a round, at which to interrupt it; None for all.
     n_interruptions: int | None = 9
 
     @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_a_round_may_be_interrupted_at_any_line(self, stage: str) -> None:
-        """Ctrl-C may come at any time: an answer is taken wholly or not, and the run goes on."""
+        """After Ctrl-C at any line an answer is told or not, never in part; the run continues."""
         start = self.played(5 if stage == "midway" else 0)
         whole = copy.deepcopy(start)
         self.play(whole, 1)
         expected = self.after_a_round(whole)
         unharmed = copy.deepcopy(start)
-        lines = lines_of(lambda: self.play(unharmed, 1))
+        lines = count_lines(lambda: self.play(unharmed, 1))
         n = lines if self.n_interruptions is None else min(lines, self.n_interruptions)
         for line in np.linspace(0, lines - 1, n).astype(int).tolist():
             each = copy.deepcopy(start)
-            interrupted_at(lambda one=each: self.play(one, 1), line)  # type: ignore[misc]
+            interrupt_at(lambda one=each: self.play(one, 1), line)  # type: ignore[misc]
             found: list[Any] = []
 
             def go_on(one: object = each, found: list[Any] = found) -> None:
@@ -581,19 +584,19 @@ class OptimizerContract:
                     self.play(one, 1)
                 found.append(self.after_a_round(one))
 
-            thread = threading.Thread(target=go_on, daemon=True)  # a lock held is held for others
+            thread = threading.Thread(target=go_on, daemon=True)  # would wait for a lost lock
             thread.start()
             thread.join(timeout=120)
             assert found == [expected], f"interrupted at line {line} of {lines}"
 
     def after_a_round(self, optimizer: Any) -> list[Any]:
-        """Return answers, posterior and next query, to compare two runs."""
+        """Return answers, predictions and the next query, to compare two runs."""
         return [repr([self.told(optimizer), self.known(optimizer)]), self.ask(optimizer)]
 
     # -- run --------------------------------------------------------------------------------
 
     def test_run_is_the_loop_and_goes_on_where_it_stopped(self) -> None:
-        """``run`` asks, evaluates and tells; twice is once for longer."""
+        """``run`` is the loop of ask and tell; two short runs equal one long run."""
         by_run, in_parts, seen = self.make(), self.make(), []
         result = self.run(by_run, self.answer, 8)
         by_hand = self.played(result.nfev)
@@ -607,14 +610,14 @@ class OptimizerContract:
         self.same(in_parts, self.played(len(in_parts.history_)))
 
     def test_a_callback_may_end_the_run(self) -> None:
-        """Returning True is enough."""
+        """A run ends when its callback returns True."""
         optimizer = self.make()
         result = self.run(optimizer, self.answer, 20, callback=lambda each: len(each.history_) == 3)
         assert result.nfev == len(optimizer.history_) == 3
         assert "callback" in result.message
 
     def test_a_parallel_run_is_the_loop_over_batches(self) -> None:
-        """A run with n jobs equals a loop over batches of n queries."""
+        """A run with ``n_jobs=n`` equals a loop over batches of n queries."""
         by_run, by_hand = self.make(), self.make()
         if "n_jobs" not in inspect.signature(by_run.run).parameters:
             pytest.skip("takes one query at a time")
@@ -628,7 +631,7 @@ class OptimizerContract:
 
     @pytest.mark.parametrize("order", [range(6), [2, 0, 3, 1, 6, 4]])
     def test_answers_of_an_executor_are_told_as_they_arrive(self, order: Sequence[int]) -> None:
-        """Each makes room for one query, so that with one worker it is the loop."""
+        """After each answer ``run`` submits one query; with one worker this is the loop."""
         by_run, by_hand = self.make(), self.make()
         if "executor" not in inspect.signature(by_run.run).parameters:
             pytest.skip("evaluates by itself")
@@ -643,7 +646,7 @@ class OptimizerContract:
         assert repr(self.known(by_run)) == repr(self.known(by_hand))
 
     def test_run_can_end_with_the_exception_of_the_objective(self) -> None:
-        """An interrupted run keeps its answers, and the next run starts with the open queries."""
+        """An interrupted run keeps its answers; the next run starts with its pending queries."""
         optimizer, objective = self.make(), OffAt(self.answer, [4])
         with pytest.raises(OSError, match="instrument"):
             self.run(optimizer, objective, 10, on_error="raise")
@@ -656,7 +659,7 @@ class OptimizerContract:
 
     @pytest.mark.parametrize("raises", [True, False])
     def test_the_loop_goes_on_after_failed_evaluations(self, raises: bool) -> None:
-        """They are recorded, not asked again at once, and count as told by None."""
+        """A failed evaluation has the effect of ``tell(query, None)``, and is recorded."""
         optimizer, objective = self.make(), OffAt(self.answer, [0, 3, 4], raises)
         with pytest.warns(EvaluationWarning, match=r"3 of \d+"):
             result = self.run(optimizer, objective, 10)
@@ -675,13 +678,13 @@ class OptimizerContract:
         assert self.ask(by_hand, 2) == self.ask(optimizer, 2)
 
     def test_a_failure_teaches_nothing_and_is_left_out_for_a_while(self) -> None:
-        """After its k-th failure a query is left out until 2^k more were told."""
+        """After its k-th failure a query is not asked before 2^k further answers."""
         optimizer = self.played(6)
         before, query = repr(self.known(optimizer)), self.ask(optimizer)
         optimizer.tell(query, None)
         assert repr(self.known(optimizer)) == before
         assert self.ask(optimizer) != query
-        late = copy.deepcopy(optimizer).tell(query, self.answer(query))  # counts as any other
+        late = copy.deepcopy(optimizer).tell(query, self.answer(query))  # accepted as usual
         assert_array_equal(late.history_["reward"][-1], self.answer(query))
         for k in (1, 2):
             assert query not in self.play(optimizer, 2**k)
@@ -689,7 +692,7 @@ class OptimizerContract:
         assert len(optimizer.failed_) == 3
 
     def test_nothing_told_is_nothing_known(self) -> None:
-        """There is no recommendation before an answer, and failures take none away."""
+        """``recommend`` needs an answer; failures before or after it do not matter."""
         optimizer = self.make()
         for _ in range(2):  # before a run and during one
             with pytest.raises(NotFittedError, match="no observations yet"):
@@ -709,7 +712,7 @@ class OptimizerContract:
             assert self.run(optimizer, OffAt(self.answer, range(99)), 2).success
 
     def test_run_gives_up_when_everything_fails(self) -> None:
-        """After ten failures in a row the fault is not the query's."""
+        """If the first ten evaluations fail, the cause is not the queries: ``run`` raises."""
         optimizer = self.make()
         with pytest.raises(RuntimeError, match=r"the last 10 evaluations.*instrument is off"):
             self.run(optimizer, OffAt(self.answer, range(999)), 50)
@@ -719,10 +722,10 @@ class OptimizerContract:
 
 
 class KernelContract:
-    """Tests of the properties that the posterior needs of any feedback kernel.
+    """Tests of the properties that a posterior needs of a feedback kernel.
 
-    Derive a class of tests from it, say in :meth:`make` which kernel is meant and in :meth:`rows`
-    of what, and let pytest run it.
+    Derive a test class from it, return your kernel from :meth:`make` and its descriptors from
+    :meth:`rows`, and run it with pytest.
 
     Examples
     --------
@@ -739,29 +742,29 @@ class KernelContract:
     >>> TestMine().test_the_gradient_is_that_of_the_covariance()
     """
 
-    #: Largest error of a derivative against a central difference, as a share of the largest one.
+    #: Largest error of a derivative, compared with central differences, as a share of the largest.
     gradient_tolerance: float = 1e-5
 
     def make(self) -> Any:
-        """Return a new kernel, every time the same."""
-        raise NotImplementedError("say in make() which kernel is to be tested")
+        """Return a new kernel, always with the same parameters."""
+        raise NotImplementedError("make() must return the kernel to test")
 
     def rows(self) -> np.ndarray:
-        """Return descriptors, shape (n, n_columns), n >= 3: those of a point among them."""
-        raise NotImplementedError("say in rows() of what the covariance is to be tested")
+        """Return descriptors, shape (n, n_columns), n >= 3, including that of a point."""
+        raise NotImplementedError("rows() must return the descriptors to test the kernel with")
 
     def covariance(self, kernel: Any, row: np.ndarray, other: np.ndarray) -> float | None:
-        """Return the covariance of two descriptors as the definition has it, None to leave it."""
+        """Return the covariance of two descriptors by its definition; None to skip that test."""
         return None
 
     def test_it_is_symmetric_and_positive_semidefinite(self) -> None:
-        """Up to rounding, which grows with the trace."""
+        """The matrix is symmetric, and its eigenvalues are >= 0 up to rounding."""
         K = self.make()(self.rows())
         assert_allclose(K, K.T, rtol=0.0, atol=1e-12 * np.abs(K).max())
         assert np.linalg.eigvalsh(K).min() >= -1e-9 * np.trace(K)
 
     def test_the_diagonal_is_that_of_the_matrix(self) -> None:
-        """``diag`` returns the variances, noise included, as ``kernel(X)`` has them."""
+        """``diag(X)`` is the diagonal of ``kernel(X)``, noise included."""
         kernel, X = self.make(), self.rows()
         assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-9)
 
@@ -775,7 +778,7 @@ class KernelContract:
         assert_allclose(kernel(X[:2], X[1:]), across[:2, 1:], rtol=1e-9, atol=1e-12)
 
     def test_the_gradient_is_that_of_the_covariance(self) -> None:
-        """``eval_gradient`` returns the derivatives by ``theta``, as central differences are."""
+        """``eval_gradient`` returns the derivatives by ``theta``; central differences agree."""
         kernel, X = self.make(), self.rows()
         K, gradient = kernel(X, eval_gradient=True)
         assert_allclose(K, kernel(X), rtol=1e-9, atol=1e-12)
@@ -787,7 +790,7 @@ class KernelContract:
             assert_allclose(gradient[..., i], slope, rtol=0.0, atol=limit)
 
     def test_it_is_what_the_definition_says(self) -> None:
-        """Entries are those of :meth:`covariance`."""
+        """The entries of the matrix agree with :meth:`covariance`."""
         kernel, X = self.make(), self.rows()
         for found, row in zip(kernel(X[:1], X[1:])[0], X[1:], strict=True):
             expected = self.covariance(kernel, X[0], row)
@@ -796,7 +799,7 @@ class KernelContract:
             assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
     def test_it_clones_and_pickles(self) -> None:
-        """Copies have its parameters, and are equal to it."""
+        """Clones and pickled copies equal the kernel and return the same matrix."""
         kernel, X = self.make(), self.rows()
         for copied in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
             assert copied == kernel
@@ -804,7 +807,7 @@ class KernelContract:
         assert kernel.get_params() == clone(kernel).get_params()
 
 
-# -- objectives and workers that do what tests have written down ----------------------------------
+# -- objectives and workers for tests -------------------------------------------------------------
 
 
 class OffAt:
@@ -842,7 +845,7 @@ class InOrder(Executor):
         self._tasks: list[tuple] = []
 
     def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:
-        """Take a task, which is played when it is its turn."""
+        """Queue a task; a worker runs it when its turn comes in the order."""
         self.futures.append(_Awaited(self._arrive))
         self._tasks.append((function, args, kwargs))
         return self.futures[-1]
@@ -858,7 +861,7 @@ class InOrder(Executor):
 
 
 class _Awaited(Future):
-    """A future that records when somebody waits for it, so that it arrives only then."""
+    """A future that calls ``awaited`` when a callback is added, so that it completes only then."""
 
     def __init__(self, awaited: Callable) -> None:
         super().__init__()
@@ -876,34 +879,37 @@ INSIDE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Interrupted(BaseException):
-    """An interrupt like Ctrl-C: no handler of errors catches it."""
+    """An interrupt like Ctrl-C: ``except Exception`` does not catch it."""
 
 
-def lines_of(call: Callable[[], Any]) -> int:
-    """Return how many lines of the library a call goes through, repeats counted."""
-    return _traced(call, None)
+def count_lines(call: Callable[[], Any]) -> int:
+    """Return the number of lines of the library that a call executes, with repetitions."""
+    return _trace_lines(call, None)
 
 
 def first_visits(call: Callable[[], Any]) -> dict[tuple[str, int], int]:
-    """Return when a call first comes to each line of the library, by file and number.
+    """Return the time at which a call first executes each line, by file and line number.
 
-    Counted from 0 as :func:`interrupted_at` counts.
+    Time is the number of lines of the library executed before, as in :func:`interrupt_at`.
     """
     visits: dict[tuple[str, int], int] = {}
-    _traced(call, None, visits)
+    _trace_lines(call, None, visits)
     return visits
 
 
-def interrupted_at(call: Callable[[], Any], line: int) -> bool:
-    """Call, raise :class:`Interrupted` at a line, counted from 0; return whether it got there."""
+def interrupt_at(call: Callable[[], Any], line: int) -> bool:
+    """Run a call, raise :class:`Interrupted` before its ``line``-th line; return whether it came.
+
+    Lines of the library are counted from 0, with repetitions.
+    """
     try:
-        _traced(call, line)
+        _trace_lines(call, line)
     except Interrupted:
         return True
     return False
 
 
-def _traced(
+def _trace_lines(
     call: Callable[[], Any],
     stop: int | None,
     visits: dict[tuple[str, int], int] | None = None,

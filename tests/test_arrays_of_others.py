@@ -22,7 +22,7 @@ from skgpb import (
 )
 from skgpb.domains import Box, Districts, Steps
 from skgpb.surrogate import OnlineGaussianProcessRegressor
-from skgpb.testing import interrupted_at, lines_of
+from skgpb.testing import count_lines, interrupt_at
 
 KINDS = [name for name in NAMES if not name.startswith(("even", "indirect-even"))]
 
@@ -139,8 +139,8 @@ def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path)
     looks_like(run._repeated(run._events), whole, asked)
     query = run.ask(**asked)
     twin = copy.deepcopy(run)
-    lines = lines_of(lambda: twin.tell(query, answer(query)))
-    assert interrupted_at(lambda: run.tell(query, answer(query)), lines // 3)
+    lines = count_lines(lambda: twin.tell(query, answer(query)))
+    assert interrupt_at(lambda: run.tell(query, answer(query)), lines // 3)
     whole.ask(**asked)
     looks_like(run, whole, asked)
     for each in (run, whole):

@@ -462,8 +462,10 @@ def test_campaigns_are_drawn_one_by_one(display):
     campaign = EIOptimizer(RBF(3.0), arms=np.arange(5.0)[:, None], alpha=0.1)
     opt = CombinatorialBandit([("one", campaign), ("other", campaign)], 5)
     opt.tell(opt.ask(), [0.1, 0.2])
-    with pytest.raises(TypeError, match="CombinatorialBandit has n"):
+    with pytest.raises((TypeError, ValueError), match=r"CombinatorialBandit has n|one campaign"):
         display.from_optimizer(opt)
+    if display is PosteriorDisplay:
+        assert display.from_optimizer(opt, features="one").ax_.has_data()
     if display in (ImportanceDisplay, PosteriorDisplay, RegretDisplay, SliceDisplay):
         assert display.from_optimizer(opt.named_optimizers_["one"]).ax_.has_data()
 

@@ -22,7 +22,7 @@ from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
 from skgpb.optimizers import _evaluations as _run
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._run import Run
-from skgpb.testing import Interrupted, first_visits, interrupted_at, lines_of
+from skgpb.testing import Interrupted, count_lines, first_visits, interrupt_at
 
 ARMS = np.linspace(0, 1, 30)[:, None]
 
@@ -78,10 +78,10 @@ def test_campaigns_are_told_all_or_none_wherever_it_is_interrupted(stage):
     whole = copy.deepcopy(start)
     round_of(whole)
     unharmed = copy.deepcopy(start)
-    lines = lines_of(lambda: round_of(unharmed))
+    lines = count_lines(lambda: round_of(unharmed))
     for line in range(0, lines, max(1, lines // 25)):
         each = copy.deepcopy(start)
-        interrupted_at(lambda one=each: round_of(one), line)
+        interrupt_at(lambda one=each: round_of(one), line)
         counts = {len(optimizer.history_) for optimizer in getattr(each, "optimizers_", [])}
         assert len(counts) < 2
         if not hasattr(each, "bounds_") or len(each.history_) < len(whole.history_):
@@ -143,7 +143,7 @@ def test_every_line_that_a_round_comes_to_may_be_interrupted():
                 continue
             each = copy.deepcopy(start)
             # A line that only the first round of a process comes to is not met again.
-            came.append(interrupted_at(lambda one=each, f=answers: a_round(one, f), line))
+            came.append(interrupt_at(lambda one=each, f=answers: a_round(one, f), line))
             if len(each.history_) < len(whole.history_):
                 a_round(each, answers)
             if seen_of(each) != expected:
@@ -159,7 +159,7 @@ def test_a_run_goes_on_wherever_it_is_interrupted(make):
     """Finished evaluations are told first, and nothing is evaluated twice."""
     whole = make()
     whole.run(answer, 4)
-    lines = lines_of(lambda: make().run(answer, 4))
+    lines = count_lines(lambda: make().run(answer, 4))
     for line in range(0, lines, max(1, lines // 15)):
         each, evaluated = make(), []
 
@@ -167,7 +167,7 @@ def test_a_run_goes_on_wherever_it_is_interrupted(make):
             evaluated.append(query)
             return answer(query)
 
-        interrupted_at(lambda one=each, f=objective: one.run(f, 4), line)
+        interrupt_at(lambda one=each, f=objective: one.run(f, 4), line)
         missing = 4 - (len(each.history_) if hasattr(each, "bounds_") else 0)
         if missing:
             each.run(objective, missing)
@@ -209,11 +209,11 @@ def test_pending_says_whether_an_answer_is_still_to_be_told(make):
     query = start.ask()
     whole, unharmed = copy.deepcopy(start), copy.deepcopy(start)
     whole.tell(query, reward)
-    lines = lines_of(lambda: unharmed.tell(query, reward))
+    lines = count_lines(lambda: unharmed.tell(query, reward))
     taken = 0
     for line in [*range(0, lines - 20, 31), *range(lines - 20, lines)]:
         each = copy.deepcopy(start)
-        assert interrupted_at(lambda one=each: one.tell(query, reward), line)
+        assert interrupt_at(lambda one=each: one.tell(query, reward), line)
         if query in each.pending_:
             each.tell(query, reward)
         else:
@@ -233,8 +233,8 @@ def test_parameters_that_were_set_in_a_run_are_set_again(monkeypatch):
     optimizer, whole = half(cells(), 3), half(cells(), 4)
     query = optimizer.ask()
     twin = copy.deepcopy(optimizer)
-    lines = lines_of(lambda: twin.tell(query, answer(query)))
-    assert interrupted_at(lambda: optimizer.tell(query, answer(query)), lines // 2)
+    lines = count_lines(lambda: twin.tell(query, answer(query)))
+    assert interrupt_at(lambda: optimizer.tell(query, answer(query)), lines // 2)
     assert optimizer.beta == 0.1
     optimizer.tell(query, answer(query))
     assert goes_on_as(optimizer, whole)
@@ -245,7 +245,7 @@ def test_parameters_that_were_set_in_a_run_are_set_again(monkeypatch):
 def test_a_fit_that_is_interrupted_leaves_the_old_run(line):
     optimizer, whole = played(cells(), 5), played(cells(), 5)
     X = np.linspace(0, 1, 9)[:, None]
-    if interrupted_at(lambda: optimizer.fit(X, np.sin(X[:, 0])), line):
+    if interrupt_at(lambda: optimizer.fit(X, np.sin(X[:, 0])), line):
         assert goes_on_as(optimizer, whole)
     else:
         assert len(optimizer.history_) == 0

@@ -1,13 +1,27 @@
-r"""Covariances of a radial kernel of all axes, and of the same kernel of single axes if it has them.
+r"""Covariances of a radial kernel of all axes plus, on request, the same kernel of single axes.
 
-An axis has one column, or several, as that of categories. With the scaled squared distances s_a
-along d axes, and a function g that is a leaf of ``skgpb._core._radial``, the kernel is
+Notation for n points x and m points y with d axes:
 
-    g(sum_a s_a / d) + share sum_a g(s_a),   or g(sum_a s_a) where ``share`` is 0.
+========= ============== ==============================================================
+symbol    shape          meaning
+========= ============== ==============================================================
+x         (n_columns, n) coordinates in units of the length scales, one column a row
+y         (n_columns, m) coordinates of the other points, in the same units
+starts    (d,)           first column of each axis; a categorical axis has several
+s_a       (m,)           scaled squared distances along axis a, from one point to all y
+g         scalar         a leaf of ``skgpb._core._radial``
+share     scalar         variance of the kernel of a single axis
+up, down  (d, n), (d, m) e^(rate x) and e^(-rate x), for axes of one column
+K         (n, m)         covariances
+========= ============== ==============================================================
 
-All numbers of a row stay in the cache from the differences of coordinates to the sum over the axes.
-Along an axis of one column, Matern functions need no exponential of every difference: e^-|a - b| is
-the smaller of e^a e^-b and e^b e^-a.
+The kernel is
+
+    g(sum_a s_a / d) + share sum_a g(s_a),   or g(sum_a s_a) if ``share`` is 0.
+
+A method computes one row of K at a time into ``buffers``, so that the intermediate results stay in
+the cache of the processor. Along an axis of one column, a Matern function does not need an
+exponential for each difference: e^-|a - b| is the smaller of e^a e^-b and e^b e^-a.
 """
 
 import numpy as np
@@ -18,9 +32,9 @@ from skgpb._core._radial cimport fill, fill_along, fill_powers, fill_slopes, rat
 # Releasing the interpreter's lock takes tens of microseconds: it is released from this number of
 # distances on.
 cdef Py_ssize_t RELEASED = 2 ** 15
-# Powers of both signs can be multiplied up to this exponent.
+# Two powers with exponents up to this have a product without overflow.
 cdef double LARGEST_EXPONENT = 300.0
-# Fewer points than these are not worth powers of all the others.
+# Speed: smallest n for which the powers of all points are computed in advance.
 cdef Py_ssize_t MIN_POINTS = 4
 
 
@@ -30,17 +44,18 @@ cdef class RadialKernel:
     Parameters
     ----------
     x : ndarray of shape (n_columns, n)
-        Columns of points, in length scales of single axes, or of all where ``share`` is 0.
+        Coordinates of n points in units of the length scales: of the kernels of single axes, or of
+        the kernel of all axes if ``share`` is 0.
     y : ndarray of shape (n_columns, m)
-        Those of other points, or the same array.
+        Coordinates of m other points in the same units. It may be the array ``x``.
     starts : ndarray of shape (d,)
         First column of every axis, ascending from 0.
     kind : {0, 1, 2, 3, 4, 5}
         Kind of g: Gaussian, Matern with nu of 1/2, 3/2, 5/2 or ``shape``, or rational quadratic.
     shape : float
-        nu or alpha, where the kind has it.
+        nu or alpha, for a kind that has one of them.
     share : float
-        Variance of a single axis.
+        Variance of the kernel of a single axis.
     """
 
     cdef const double[:, ::1] x, y
@@ -48,10 +63,10 @@ cdef class RadialKernel:
     cdef Py_ssize_t d
     cdef int kind
     cdef double shape, share, rate
-    # Powers of the points (d, n) and (d, m) along the axes that are lines.
+    # Powers e^(rate x) and e^(-rate x) of x (d, n) and of y (d, m), for the axes in ``is_line``.
     cdef double[:, ::1] up_x, down_x, up_y, down_y
     cdef char[::1] is_line
-    # Squared distances along an axis and together, values, slopes, and derivatives by shape.
+    # Scratch (5, m): s_a, sum_a s_a, values of g, slopes of g, derivatives of g by the shape.
     cdef double[:, ::1] buffers
 
     def __cinit__(self, const double[:, ::1] x, const double[:, ::1] y,
@@ -74,7 +89,7 @@ cdef class RadialKernel:
                 self.is_line[a] = self.find_powers(a, k)
 
     cdef bint find_powers(self, Py_ssize_t a, Py_ssize_t k) noexcept:
-        """Find the powers along axis a, of column k; return False where they may overflow."""
+        """Compute the powers along axis a, of column k; return False if they may overflow."""
         cdef Py_ssize_t n = self.x.shape[1], m = self.y.shape[1], j
         cdef double low = self.y[k, 0], high = low, center
         for j in range(n):
@@ -90,12 +105,12 @@ cdef class RadialKernel:
         return True
 
     cdef inline Py_ssize_t end(self, Py_ssize_t a) noexcept nogil:
-        """Return the column behind those of axis a."""
+        """Return the first column after axis a."""
         return self.starts[a + 1] if a + 1 < self.d else self.x.shape[0]
 
     cdef void square(self, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t i, Py_ssize_t m,
                      double* s) noexcept nogil:
-        """Write the squared distances of point i of x to the first m of y, along some columns."""
+        """Write to s (m,) the squared distances of x_i to y_0..y_(m-1) in columns start..stop-1."""
         cdef Py_ssize_t k, j
         cdef double at
         cdef const double* other
@@ -108,7 +123,7 @@ cdef class RadialKernel:
 
     cdef void along(self, Py_ssize_t a, Py_ssize_t i, Py_ssize_t m, double* s, double* value,
                     bint slopes) noexcept nogil:
-        """Write the same along axis a, and values of g; and slopes if ``slopes`` says so."""
+        """Write s_a (m,) and the values g(s_a) (m,) for x_i; with ``slopes`` also g'(s_a)."""
         cdef Py_ssize_t k = self.starts[a]
         cdef double* slope = &self.buffers[3, 0]
         if self.is_line[a]:
@@ -121,7 +136,7 @@ cdef class RadialKernel:
             fill_slopes(self.kind, self.shape, 0.0, s, m, value, slope, &self.buffers[4, 0])
 
     cdef void row(self, Py_ssize_t i, Py_ssize_t m, double* out) noexcept nogil:
-        """Write the covariances of point i of x with the first m of y."""
+        """Write to out (m,) the covariances of x_i with y_0..y_(m-1)."""
         cdef double* s = &self.buffers[0, 0]
         cdef double* total = &self.buffers[1, 0]
         cdef double* value = &self.buffers[2, 0]
@@ -145,9 +160,9 @@ cdef class RadialKernel:
 
     cdef void add_slopes(self, Py_ssize_t i, const double* A, double[:, ::1] gaps,
                          double* by) noexcept nogil:
-        """Add what the pairs of point i with itself and those before it contribute, given their A.
+        """Add to ``by`` (d + 2,) the terms of the pairs (i, j) with j <= i, weighted by A (i + 1,).
 
-        Squared distances along all axes are written to ``gaps``.
+        The method overwrites ``gaps`` (d, >= i + 1) with the squared distances along each axis.
         """
         cdef double* total = &self.buffers[1, 0]
         cdef double* value = &self.buffers[2, 0]
@@ -182,7 +197,7 @@ cdef class RadialKernel:
             by[a] -= 2.0 * scale * dot(m, slope, &gaps[a, 0])
 
     def below(self, Py_ssize_t first, Py_ssize_t stop):
-        """Return the covariances of points first, ..., stop - 1 with those up to each of them.
+        """Return rows first..stop-1 of the lower triangle of the covariance matrix of x.
 
         Returns
         -------
@@ -204,21 +219,21 @@ cdef class RadialKernel:
         return out
 
     def contracted(self, Py_ssize_t first, const double[:, ::1] A):
-        """Contract derivatives by covariances with those of the covariances by hyperparameters.
+        """Apply the chain rule from the covariances to the hyperparameters.
 
         Parameters
         ----------
         first : int
-            Number of the first point.
+            Index of the first point.
         A : ndarray of shape (b, first + b)
-            Derivatives of some number by ``below(first, first + b)``; above the diagonal they are
-            not read.
+            Derivatives of a scalar objective by the entries of ``below(first, first + b)``. The
+            method does not read the entries above the diagonal.
 
         Returns
         -------
         by : ndarray of shape (d + 2,)
-            Derivatives of that number by the logarithms of the length scales, of the share, and of
-            the shape of a rational quadratic g; 0 for what the kernel does not have.
+            Derivatives of the objective by the logarithms of the d length scales, of the share, and
+            of alpha. The last two are 0 for a kernel without these hyperparameters.
         """
         cdef Py_ssize_t i, stop = first + A.shape[0]
         out = np.zeros(self.d + 2)
@@ -243,15 +258,15 @@ def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
     Parameters
     ----------
     x : ndarray of shape (n_columns, n)
-        Columns of points in length scales of single axes.
+        Coordinates of n points in units of the length scales of the kernels of single axes.
     y : ndarray of shape (n_columns, m)
-        Those of other points.
+        Coordinates of m other points in the same units.
     starts : ndarray of shape (d,)
         First column of every axis, ascending from 0.
     kind : {0, 1, 2, 3}
         Kind of g: Gaussian, or Matern with nu of 1/2, 3/2 or 5/2.
     share : float
-        Variance of a single axis.
+        Variance of the kernel of a single axis.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Computations of bandits over a finite set of arms, for all arms or all pairs of arms.
+"""Computations for bandits over a finite set of arms: for all arms, or for all pairs of arms.
 
-Notation for n arms with a known posterior:
+Notation for n arms whose posterior mean and covariance are given:
 
 ====== ====== ======================================================================
 symbol shape  meaning
@@ -8,9 +8,15 @@ symbol shape  meaning
 C      (n, n) posterior covariance of the arms
 V      (n, t) rows L^-1 cov(observed, arm) of ``skgpb._core._posterior``, so that
               C = K - V V'
-F(s)          product over the arms of the marginal cdfs: the cdf of the largest of
-              independent arms
+mean   (n,)   posterior means of the arms
+std    (n,)   posterior standard deviations of the arms
+noise  (n,)   noise variances of the answers about the arms
+F(s)   scalar product over the arms of the marginal cdfs: the cdf of the largest value
+              of independent arms
 ====== ====== ======================================================================
+
+Only ``downdate`` (C), ``subtract_explained`` (K), ``correct_draws`` (residuals and draws) and
+``add_reductions`` (out) change their arguments in place.
 
 *Pairs.* Pulling x changes the variance of x' by a = C_xx'^2 / (C_xx + noise_x), so that the
 standard deviation falls by sd - sqrt(var - a) = a / (sd + sqrt(var - a)), the form without
@@ -18,11 +24,11 @@ cancellation. Sums over x' are accumulated row by row of C; the n x n reductions
 stored, and neither is C if its rows are computed from V block by block.
 
 *The maximum of independent arms.* P(arm x is the largest) = int pdf_x(s) F(s) / cdf_x(s) ds. All
-arms share the nodes: one table of cdfs per panel serves every weight. Panels are halved until
-none is wider than MAX_WIDTH standard deviations of an arm that varies over it and the 7- and
-15-point Gauss-Kronrod rules agree for every arm. Below max(mean - REACH sd) F vanishes and
-above max(mean + REACH sd) every pdf does. The expected maximum needs only F, at about 200 nodes,
-from a table of the normal cdf.
+arms share the nodes, so one table of cdfs per panel suffices for all n integrals. Panels are halved
+until two conditions hold: no panel is wider than MAX_WIDTH standard deviations of an arm that
+varies over it, and the 7- and 15-point Gauss-Kronrod rules agree for every arm. F vanishes below
+max(mean - REACH std), and every pdf vanishes above max(mean + REACH std). The expected maximum
+needs only F, at about 200 nodes, from a table of the normal cdf.
 """
 
 from libc.math cimport INFINITY, erfc, exp, fabs, sqrt
@@ -38,8 +44,8 @@ cdef double REACH = 9.0
 cdef double MAX_WIDTH = 4.0
 # Accepted difference of the two rules; the error of the finer rule is then about its square.
 cdef double ACCEPTED = 1e-8
-# An arm counts as known if its standard deviation is below this fraction of the largest one, or
-# of the same order as the rounding error of its mean.
+# The value of an arm counts as determined if its standard deviation is below the fraction KNOWN of
+# the largest standard deviation, or of the order of the rounding error of its mean.
 cdef double KNOWN = 1e-10
 cdef double ROUNDING = 1e-14
 cdef enum:
@@ -90,7 +96,7 @@ cdef double DENSITY = 0.3989422804014327  # 1 / sqrt(2 pi)
 def downdate(double[:, ::1] C, Py_ssize_t i, double noise):
     """Condition the covariance C (n, n), in place, on one observation of arm i. O(n^2).
 
-    Return False, and change nothing, if arm i is known and observed without noise.
+    Return False, and leave C unchanged, if neither arm i nor its answer has any variance.
     """
     cdef Py_ssize_t n = C.shape[0], j
     if C.shape[1] != n:
@@ -112,9 +118,9 @@ def downdate(double[:, ::1] C, Py_ssize_t i, double noise):
 
 def subtract_explained(Posterior posterior, double[:, ::1] K, const Py_ssize_t[::1] slots,
                        Py_ssize_t start=0):
-    """Turn prior rows cov(slots, tracked) (b, n) into posterior ones, in place. O(b n t).
+    """Overwrite prior covariances K = cov(slots, tracked) (b, n) with posterior ones. O(b n t).
 
-    The n tracked functionals are those from number ``start`` on.
+    The columns of K are the tracked functionals of the slots start..start+n-1.
     """
     cdef Py_ssize_t b = K.shape[0], m = posterior.m, n = K.shape[1], t = posterior.n, i, j
     if not 0 <= start <= m - n or slots.shape[0] != b:
@@ -175,7 +181,7 @@ def add_reductions(const double[:, ::1] C, const Py_ssize_t[::1] rows, const dou
         return
     with nogil:
         for x in range(n):
-            # An arm that is known already adds no information.
+            # An arm without posterior variance adds no information.
             gain[x] = 1.0 / (var[x] + noise[x]) if var[x] > 0.0 else 0.0
         for k in range(b):
             v = var[others[k]]
@@ -260,13 +266,13 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
     mean, std : array (n,)
         Marginals of the arms.
     floor : float
-        A value that the maximum is known to reach.
+        Lower bound on the maximum.
 
     Returns
     -------
     weights : ndarray of shape (n,)
         Probability of being the largest and above ``floor``, with an error of about 1e-12. Arms
-        known to have the same value share their probability.
+        without variance and of equal means share their probability.
     """
     cdef Py_ssize_t n = mean.shape[0], m = 0, x, known = 0, n_active = 0, r
     if std.shape[0] != n or n == 0:
@@ -384,7 +390,7 @@ def expected_maximum(const double[::1] mean, const double[::1] std):
     cdef Py_ssize_t n = mean.shape[0], m = 0, x, i
     if std.shape[0] != n or n == 0:
         raise ValueError(f"expected as many means as standard deviations, got {n}, {std.shape[0]}")
-    # Largest means first, so that the product F is soon found to vanish where it does.
+    # Largest means first: the product F then underflows after few factors.
     cdef const Py_ssize_t[::1] order = np.argsort(mean)[::-1].copy()
     cdef double[::1] mu = np.empty(n), sd = np.empty(n), inverse = np.empty(n)
     cdef double origin = mean[order[0]], widest = np.max(std), lo = -INFINITY, hi

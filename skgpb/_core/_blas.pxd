@@ -29,5 +29,5 @@ cdef void gemm_nt_minus(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, const double* 
 cdef int potrf_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil
 # in-place inverse of a lower triangular factor
 cdef void trtri_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil
-# lower triangle of the inverse of what has the given lower factor, in its place
+# lower triangle of (L L^T)^-1, in the place of the lower factor L
 cdef void potri_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil

@@ -1,4 +1,9 @@
-"""The only caller of SciPy's BLAS and LAPACK; see ``_blas.pxd`` for the conventions."""
+"""The only caller of SciPy's BLAS and LAPACK.
+
+Notation, as in ``_blas.pxd``: A, B, C and L are row-major matrices, each given by a pointer to its
+first element and a row stride ``ld``; x and y are contiguous vectors; a and b are factors. L is
+lower triangular. Every function but ``dot`` overwrites its last matrix or vector in place.
+"""
 
 include "blas_int.pxi"
 

@@ -40,7 +40,7 @@ cdef class GaussianCells:
                               const double[:, :, ::1] precisions_jacobian,
                               double* scratch, double* gradient,
                               Intervals shared, Py_ssize_t row, Py_ssize_t column) noexcept nogil
-    # the same covariance as ``pair``, from means that are known
+    # the same covariance as ``pair``, from means along each axis that the caller computed
     cdef double shared_pair(self, Intervals shared, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 

@@ -1,20 +1,36 @@
 r"""Covariances between means of a Gaussian process over boxes, for Gaussian product kernels.
 
-The kernel is a sum of terms w prod_a exp(-q_a (x_a - x'_a)^2 / 2). The mean over a pair of boxes,
-under a tensor rule on each, is w prod_a M_a with one small problem per axis::
+Notation for boxes with d axes:
 
-    M(q) = mean over x in I and y in J of exp(-q (x - y)^2 / 2)        I, J intervals
+=========== ============ =================================================================
+symbol      shape        meaning
+=========== ============ =================================================================
+A, B        (n, 2 d),    boxes, one a row: [lower_1..lower_d, upper_1..upper_d]
+            (m, 2 d)
+w           (n_terms,)   factor of each term of the kernel
+q           (n_terms, d) precision of each term along each axis: 1 / length scale^2
+s           (d,)         number of grid points along each axis
+I, J        intervals    sides of a box of A and of a box of B along one axis
+M(q)        scalar       mean covariance along one axis, without the factor w
+theta       (p,)         hyperparameters, as functions of which w and q are differentiated
+=========== ============ =================================================================
+
+The kernel is a sum of terms w prod_a exp(-q_a (x_a - x'_a)^2 / 2). The mean of a term over a pair
+of boxes, under a tensor rule on each box, is w prod_a M_a with one small problem per axis::
+
+    M(q) = mean over x in I and y in J of exp(-q (x - y)^2 / 2)
 
 - ``grid_mean``: I and J stand for the centres of s equal parts. Neighbouring terms of an equally
   spaced Gaussian have ratios that themselves form a geometric sequence, so a handful of ``exp``
   and then multiplications give all s^2 terms. Every recurrence starts at the largest term and
-  walks towards smaller ones: all factors are at most one, nothing overflows, and what underflows
-  is negligible. Grids that overlap by a few length scales only are an exception: no factor is large
-  there. A recurrence starts afresh after ``LANES`` steps, since errors grow with their square.
-- ``box_mean``: means over the whole intervals, by the second antiderivative of the Gaussian where
-  that does not cancel, and by Gauss-Legendre nodes on intervals that are too narrow for it.
+  walks towards smaller ones. All factors are at most one, so no term overflows, and a term that
+  underflows is negligible. Grids that overlap by only a few length scales are an exception, because
+  no factor is large there. A recurrence is restarted after ``LANES`` steps, because its error grows
+  with the square of the number of steps.
+- ``box_mean``: means over the whole intervals. The second antiderivative of the Gaussian gives the
+  mean; on intervals so narrow that it would cancel, Gauss-Legendre nodes do.
 
-An interval without width is its one point.
+An interval of width 0 consists of one point.
 """
 
 from libc.math cimport erf, erfc, exp, fabs, floor, sqrt
@@ -22,13 +38,13 @@ from libc.math cimport erf, erfc, exp, fabs, floor, sqrt
 import numpy as np
 
 cdef enum:
-    LANES = 16  # steps after which a recurrence starts afresh
+    LANES = 16  # steps after which a recurrence is restarted
     MAX_NODES = 6
 
 # Releasing and reacquiring the interpreter's lock takes tens of microseconds: it is released only
 # for at least this many pairs.
 cdef Py_ssize_t RELEASED = 128
-# Speed: boxes from which on distinct intervals are looked for.
+# Speed: smallest number of boxes for which ``gram`` looks for equal intervals.
 cdef Py_ssize_t FEWEST_SHARED = 32
 # exp(-NEGLIGIBLE) is below the smallest normal number
 cdef double NEGLIGIBLE = 708.0
@@ -36,8 +52,8 @@ cdef double NEGLIGIBLE = 708.0
 cdef double DROPPED = 1e-22
 # Widths that agree to this, relative to the coordinates, differ only by the rounding of the boxes.
 cdef double SAME_WIDTH = 4 * 2.220446049250313e-16
-# They are treated as equal if that moves no point by more than this, in length scales. Coordinates
-# far from zero have few digits, but they are the query.
+# Such widths are treated as equal if this moves no point by more than the following number of
+# length scales. Coordinates far from zero have few digits, but the query is defined by them.
 cdef double SAME_PLACE = 1e-12
 # Grids that overlap by at most three length scales, here squared, are summed like disjoint ones.
 cdef double SHALLOW = 9.0
@@ -137,7 +153,7 @@ cdef double same_width_mean(double q, double x, double h, Py_ssize_t s) noexcept
 
 
 cdef double end_to_end_mean(double q, double x, double ha, double hb, Py_ssize_t s) noexcept nogil:
-    """Return the mean over grids of s points with spacings ha and hb, one of which follows the other.
+    """Return the mean over two successive grids of s points each, with spacings ha and hb.
 
     The last point of one and the first of the other are x apart; they overlap if x < 0. The
     exponent of term (i, j) is a quadratic form, so the term is alpha_i beta_j c^(i j) with alpha
@@ -363,7 +379,7 @@ cdef class Intervals:
 
     @staticmethod
     cdef Intervals of(GaussianCells cells, const double[:, ::1] boxes):
-        """Return the distinct intervals of boxes (n, 2 d), None where they are many."""
+        """Return the distinct intervals of boxes (n, 2 d), or None if there are too many."""
         cdef Py_ssize_t axis, total = 0, n = boxes.shape[0], d = cells.n_features
         if n < FEWEST_SHARED:
             return None
@@ -385,11 +401,11 @@ cdef class Intervals:
         return out
 
     cdef Py_ssize_t place(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t axis) noexcept nogil:
-        """Return where the mean of boxes i and j along an axis stands."""
+        """Return the column of ``means`` for boxes i and j along an axis."""
         return self.starts[axis] + self.codes[i, axis] * self.sizes[axis] + self.codes[j, axis]
 
     cdef void fill(self, GaussianCells cells, bint with_slopes):
-        """Compute the means, and their slopes by the precisions."""
+        """Compute ``means`` (n_terms, n_places) and, on request, ``slopes``: dM/dq."""
         cdef Py_ssize_t axis, k, i, j, place, s, d = cells.n_features
         cdef const double[:, ::1] ends
         cdef double q
@@ -435,8 +451,8 @@ cdef class GaussianCells:
     Boxes are rows [lower_1..lower_d, upper_1..upper_d]. A pair costs O(n_terms d s) to
     O(n_terms d s^2) multiplications for grids and O(n_terms d) for whole boxes. Results for
     (a, b) and (b, a) may differ by rounding; ``gram`` is symmetric exactly. Cells of a tree share
-    the intervals along each axis, so that ``gram`` and ``gram_gradient`` compute the mean of a pair
-    of intervals once where few of them are distinct.
+    the intervals along each axis. If few intervals are distinct, ``gram`` and ``gram_gradient``
+    therefore compute the mean of each pair of intervals only once.
     """
 
     def __cinit__(self, weights, precisions, n_representatives=None):
@@ -525,7 +541,7 @@ cdef class GaussianCells:
         """Return the covariance; ``gradient`` (p,) receives its derivatives with respect to theta.
 
         ``scratch`` holds 3 d numbers: the mean of each axis, its slope, and the product of the
-        means of all previous axes. The means of rows of boxes may be known, in ``shared``.
+        means of all previous axes. ``shared`` may hold the means of the boxes along each axis.
         """
         cdef Py_ssize_t k, j, t, place, d = self.n_features, p = weights_jacobian.shape[1]
         cdef double product, after, factor, total = 0.0
@@ -596,7 +612,7 @@ cdef class GaussianCells:
         return out
 
     cdef double shared_pair(self, Intervals shared, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Return ``pair`` of two boxes whose means along each axis are known."""
+        """Return ``pair`` of two boxes from the means along each axis in ``shared``."""
         cdef Py_ssize_t k, axis
         cdef double product, total = 0.0
         for k in range(self.n_terms):

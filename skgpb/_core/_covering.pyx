@@ -1,7 +1,19 @@
 """The region that balls leave uncovered: exact in the sup norm, otherwise by subdivision.
 
-In the sup norm a ball is a box, so the region that a set of balls leaves uncovered is a finite
-union of boxes, which is found exactly. Boxes are rows [lower_1..lower_d, upper_1..upper_d].
+Notation in d dimensions:
+
+======== ======== ==================================================================
+symbol   shape    meaning
+======== ======== ==================================================================
+boxes    (n, 2 d) boxes, one a row: [lower_1..lower_d, upper_1..upper_d]
+balls    (m, 2 d) balls of the sup norm, in the same format
+centers  (m, d)   centres of Euclidean balls
+radii    (m,)     radii of Euclidean balls
+faces    d arrays sorted coordinates at which the axes are cut
+======== ======== ==================================================================
+
+A ball of the sup norm is a box. The region that such balls leave uncovered is therefore a finite
+union of boxes, and ``subtract`` computes it exactly. No function changes its arguments.
 """
 
 from libc.math cimport fabs, sqrt
@@ -18,17 +30,17 @@ cdef double[:, ::1] doubled(double[:, ::1] array, Py_ssize_t used):
 def subtract(const double[:, ::1] boxes, const double[:, ::1] balls, bint first_only=False):
     """Return disjoint boxes that cover ``boxes`` (n, 2 d) without ``balls`` (m, 2 d).
 
-    ``boxes`` must be disjoint up to their faces; the balls may overlap. Where a ball meets a
-    box, at most 2 d pieces remain, cut off along the faces of the ball. Every coordinate of the
-    result is a coordinate of the inputs, so nothing is rounded. Balls are processed in the order
-    given; fewer pieces arise if large balls come first. With ``first_only`` the search stops at the
-    first piece. Return an array (n_left, 2 d).
+    ``boxes`` must be disjoint up to their faces; the balls may overlap. A box that meets a ball is
+    cut along the faces of the ball into at most 2 d pieces. Every coordinate of the result is a
+    coordinate of the inputs, so the result has no rounding error. The function processes the balls
+    in the order given; fewer pieces arise if large balls come first. With ``first_only`` it returns
+    the first piece only. Return an array (n_left, 2 d).
     """
     cdef Py_ssize_t d = boxes.shape[1] // 2, m = balls.shape[0], n = boxes.shape[0]
     if boxes.shape[1] != 2 * d or balls.shape[1] != 2 * d:
         raise ValueError("boxes and balls must have the same even number of columns")
     cdef double[:, ::1] left = np.empty((16, 2 * d))
-    # Stack of pieces that remain to be compared with the balls from ``start`` on.
+    # Stack of pieces; piece k is still to be compared with the balls start[k]..m-1.
     cdef double[:, ::1] stack = np.empty((64, 2 * d))
     cdef Py_ssize_t[::1] start = np.empty(64, dtype=np.intp)
     cdef double[::1] box = np.empty(2 * d)
@@ -150,11 +162,16 @@ cdef class Subdivision:
     Parameters
     ----------
     centers : ndarray of shape (m, d)
+        Centres of the balls. The search is faster if large balls come first.
     radii : ndarray of shape (m,)
-        The balls. The search is faster if large balls come first.
+        Radii of the balls.
     around : ndarray of shape (d,)
+        Centre of the region of the search.
     reach : float
-        Only centres within ``reach`` of ``around`` count.
+        Radius of the region of the search: other cell centres are ignored.
+    tie : float
+        Tolerance of distances. The search ignores a cell centre whose distance from the nearest
+        ball is at most ``tie``.
     """
 
     cdef const double[:, ::1] centers
@@ -162,8 +179,8 @@ cdef class Subdivision:
     cdef const double[::1] around
     cdef double reach, tie
     cdef Py_ssize_t m, d, target
-    cdef double[:, ::1] cell       # (levels, d) the present cell of every level
-    cdef Py_ssize_t[:, ::1] near   # (levels + 1, m) the balls that meet its parent
+    cdef double[:, ::1] cell       # (levels, d) centre of the present cell of every level
+    cdef Py_ssize_t[:, ::1] near   # (levels + 1, m) indices of the balls that meet its parent
     cdef bint is_open
     cdef list found
 
@@ -172,13 +189,14 @@ cdef class Subdivision:
         self.m, self.d = self.centers.shape[0], self.centers.shape[1]
         if self.radii.shape[0] != self.m or self.around.shape[0] != self.d:
             raise ValueError("centers, radii and around do not fit each other")
-        # A point on the boundary counts, whichever way its distance is rounded.
+        # A cell centre on the boundary of the region counts, however its distance is rounded.
         self.reach, self.tie = reach + tie, tie
 
     def level(self, Py_ssize_t target):
-        """Return the cell centres (n, d) of a level with a clearance above ``tie``, in any order,
+        """Return the uncovered cell centres (n, d) of a level, and whether any cell is open.
 
-        and whether some cell of that level is inside no single ball.
+        The distance of an uncovered centre from every ball exceeds ``tie``. The centres have no
+        particular order. A cell is open if no single ball contains it.
         """
         self.target, self.is_open, self.found = target, False, []
         self.cell = np.full((target + 1, self.d), 0.5)

@@ -1,17 +1,31 @@
 """Information about a maximum f*: stable log-cdf and Mills ratio over candidates and samples.
 
-With Phi and phi the standard normal distribution and density, h = phi / Phi and
+Notation for m queries and n samples of the maximum:
 
-    A(gamma) = gamma h(gamma) / 2 - log Phi(gamma),
+======== ====== ====================================================================
+symbol   shape  meaning
+======== ====== ====================================================================
+f*       (n,)   samples of the maximum of f
+nu       (m,)   posterior means of the queries
+sigma    (m,)   posterior standard deviations of the queries
+noise    (m,)   noise variances of the answers
+Phi, phi scalar standard normal cdf and density
+h        scalar phi / Phi, the inverse Mills ratio
+gamma    (m, n) (f* - nu) / sigma
+======== ====== ====================================================================
 
-equation 7 of the indirect-query paper is the mean of A over gamma = (f* - nu) / sigma, one for
-each sample of f*. Appendix A adds the noise of the answer. With rho^2 = sigma^2 / (sigma^2 +
-noise) and w^2 = 1 - rho^2, completing the square in its integral leaves
+Equation 7 of the indirect-query paper is the mean over the samples of
 
-    B(gamma, w) = A(gamma) - w h(gamma) E[q(S)],  S ~ N(gamma w, rho^2),  q = A / h,
+    A(gamma) = gamma h(gamma) / 2 - log Phi(gamma).
 
-which is A without noise, tends to zero as the noise grows, and has no cancellation: q is a
-smooth function that grows like s / 2 to the right and decays like log|s| / |s| to the left.
+Appendix A of the paper takes the noise of the answer into account. Let rho^2 = sigma^2 / (sigma^2 +
+noise) and w^2 = 1 - rho^2. Completing the square in the integral of the appendix gives
+
+    B(gamma, w) = A(gamma) - w h(gamma) E[q(S)],  S ~ N(gamma w, rho^2),  q = A / h.
+
+B equals A without noise and tends to zero as the noise grows. B has no cancellation, because q is a
+smooth function that grows like s / 2 for s -> inf and decays like log|s| / |s| for s -> -inf. No
+function changes its arguments.
 """
 
 from libc.math cimport M_PI, erfc, exp, floor, log, log1p, sqrt
@@ -33,7 +47,7 @@ cdef double LOG_SQRT_2PI = 0.5 * log(2.0 * M_PI)
 
 
 cdef void mills(double gamma, double* h, double* A) noexcept nogil:
-    """Compute the Mills ratio h(gamma), and A(gamma)."""
+    """Write h(gamma) and A(gamma) to the numbers that ``h`` and ``A`` point to."""
     cdef double cdf, tail, u, above, below, swap
     cdef int k
     if gamma > 0.0:
@@ -110,11 +124,22 @@ cdef inline double tabulated_ratio(double s, const double* table) noexcept nogil
 
 def information(const double[::1] mean, const double[::1] std, const double[::1] maxima,
                 double known, const double[::1] noise=None):
-    """Return the information of each answer about f*, averaged over samples, in nats, shape (m,).
+    """Return the information of each answer about f*, averaged over samples, in nats. O(m n).
 
-    The parameters are the posterior means and noiseless standard deviations of m queries, n samples
-    of f*, the standard deviation up to which a query counts as known (information 0), and the noise
-    variances of the m answers for Appendix A, or None for equation 7. O(m n).
+    Parameters
+    ----------
+    mean, std : ndarray of shape (m,)
+        Posterior means and noiseless posterior standard deviations of the queries.
+    maxima : ndarray of shape (n,)
+        Samples of f*.
+    known : float
+        Threshold: a query with a standard deviation of at most ``known`` has information 0.
+    noise : ndarray of shape (m,), default=None
+        Noise variances of the answers for Appendix A; None for equation 7.
+
+    Returns
+    -------
+    information : ndarray of shape (m,)
     """
     cdef Py_ssize_t m = mean.shape[0], n = maxima.shape[0], i, j, k
     cdef bint noisy = noise is not None

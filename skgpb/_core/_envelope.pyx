@@ -1,26 +1,42 @@
-"""The gain of the largest of several means by one answer: the upper envelope of lines.
+"""Expected gain in the largest of several posterior means by one answer: an envelope of lines.
 
-Before the answer is known, the next posterior means of m targets are a + b Z with Z ~ N(0, 1). Here
-a are the present means, and b are the covariances of the targets with the query, divided by the
-standard deviation of the answer [Frazier2009]. Sort the lines of the upper envelope by slope, and
-let c_k be the points where neighbours meet. Then
+Notation for n queries and m targets:
+
+======== ====== ===================================================================
+symbol   shape  meaning
+======== ====== ===================================================================
+mean     (m,)   present posterior means of the targets
+slopes   (n, m) cov(query, target) / standard deviation of the answer to the query
+a, b     (m,)   heights at Z = 0 and slopes of the lines of one query
+Z        scalar standard normal: the standardised answer
+c_k      scalar points where neighbouring lines of the envelope meet
+among    array  indices of lines, a scratch buffer
+phi      scalar standard normal density; Phi is the cdf
+======== ====== ===================================================================
+
+``log_gains`` changes none of its arguments; all other functions work in the buffers a, b, among and
+spans that ``log_gains`` allocates.
+
+The posterior means of the targets after the answer are a + b Z [Frazier2009]. Sort the lines of the
+upper envelope by slope. Then
 
     E[max(a + b Z)] - max(a) = sum_k (b_{k+1} - b_k) h(-|c_k|),   h(z) = phi(z) + z Phi(z).
 
-*Which lines matter.* Call the line that is highest at Z = 0 the top line. A line that meets it far
-from zero rises above it only where Z has negligible probability. All queries share the heights at
-zero, so the lines are sorted by height once. No slope exceeds the most extreme one, so the lines
-that may meet the top line nearest to zero give a height below which no line matters.
+*Relevant lines.* Call the line that is highest at Z = 0 the top line. A line that meets the top
+line far from zero exceeds it only for values of Z of negligible probability. All queries share the
+heights at zero, so the lines are sorted by height once. No slope exceeds the most extreme slope.
+The lines that may meet the top line nearest to zero therefore give a height below which no line is
+relevant.
 
-*The envelope.* The lines that matter are not sorted by slope. Given two lines of the envelope, the
-line that is highest above their intersection is on the envelope too, and splits the remaining lines
-into two parts; lines below both parts are dropped. The search begins with the top line and those of
-extreme slope. It costs O(m) for each query if few lines matter, and O(m log m) on average if many
-do.
+*The envelope.* The relevant lines are not sorted by slope. Given two lines of the envelope, the
+line that is highest above their intersection is on the envelope too. This line splits the remaining
+lines into two parts; a line below both parts is dropped. The search begins with the top line and
+the two lines of extreme slope. It costs O(m) for each query if few lines are relevant, and
+O(m log m) on average otherwise.
 
-*Tails.* The function returns the logarithm of the gain, because gains late in a run underflow and
-still differ. In h(-c) = phi(c) (1 - c R(c)), where R = 1 / (c + T) is Mills' ratio, 1 - c R(c) is
-computed as T / (c + T), the form without cancellation.
+*Tails.* ``log_gains`` returns the logarithm of the gain, because gains late in a run underflow and
+still differ. In h(-c) = phi(c) (1 - c R(c)), R = 1 / (c + T) is Mills' ratio. The difference
+1 - c R(c) is computed as T / (c + T), the form without cancellation.
 """
 
 from libc.math cimport INFINITY, erfc, exp, fabs, log, sqrt
@@ -36,8 +52,8 @@ cdef int TAIL_TERMS = 16
 cdef double NEGLIGIBLE = 40.0
 # Bound on the relative error that rounding makes in the intersection of two lines.
 cdef double ROUNDING = 1e-12
-# Slopes that differ by at most this fraction of their size are equal: covariances of mirrored
-# targets differ by rounding, and late in a run gains are as small as that.
+# Slopes that differ by at most this fraction of their size count as equal. Covariances of mirrored
+# targets differ by rounding, and gains late in a run are as small as these differences.
 cdef double SAME = 1e-10
 
 
@@ -54,9 +70,9 @@ cdef double log_h(double c) noexcept nogil:
 
 
 cdef struct Span:
-    # Two lines of the envelope, and the part of ``among`` whose slopes lie between theirs.
+    # Two lines of the envelope; among[start:stop] are the lines with slopes between theirs.
     Py_ssize_t left, right, start, stop
-    # Lines of the envelope between them meet at least this far from zero.
+    # Lower bound on |Z| for the intersections of the envelope between the two lines.
     double nearest
 
 
@@ -123,7 +139,7 @@ cdef double log_gain(const double* a, const double* b, Py_ssize_t m, Py_ssize_t 
                 total += exp(term - largest)
             continue
         end = split(a, b, among, span.start, span.stop, span.left, j, span.right, &n)
-        # The span nearer to zero comes first: it decides which parts of the rest matter.
+        # The span nearer to zero is processed first: its gain rules out parts of the other spans.
         right_of_zero = a[span.left] >= a[span.right]
         if right_of_zero:
             spans[top] = Span(j, span.right, end, n, meeting(a, b, span.left, j))
@@ -138,9 +154,10 @@ cdef double log_gain(const double* a, const double* b, Py_ssize_t m, Py_ssize_t 
 cdef Py_ssize_t split(const double* a, const double* b, Py_ssize_t* among, Py_ssize_t start,
                       Py_ssize_t stop, Py_ssize_t left, Py_ssize_t middle, Py_ssize_t right,
                       Py_ssize_t* end) noexcept nogil:
-    """Move the lines that rise left of ``middle`` to the front, and return where they end.
+    """Partition among[start:stop] into lines left and right of ``middle``; return the boundary.
 
-    The lines that rise right of it follow, up to ``end``; other lines are not on the envelope.
+    Lines that exceed the envelope left of ``middle`` come first, before the boundary. Lines that
+    exceed the envelope right of ``middle`` follow, before ``end``. Other lines are dropped.
     """
     cdef double c = meeting(a, b, left, middle), e = meeting(a, b, middle, right)
     cdef double low = a[middle] + b[middle] * c, high = a[middle] + b[middle] * e
@@ -180,10 +197,11 @@ cdef double widest(const double* slopes, Py_ssize_t m, double slope) noexcept no
 
 cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const double* slopes,
                             Py_ssize_t m, double factor, double* a, double* b) noexcept nogil:
-    """Write the lines that matter, relative to the top line, and return their number.
+    """Write the relevant lines to a and b, relative to the top line, and return their number.
 
-    The top line comes first. ``gaps`` (m,) are the distances of the lines ``order`` below it at
-    zero, in increasing order. ``slopes`` are still to be multiplied by ``factor``.
+    The top line comes first. ``gaps`` (m,) holds the height of the top line minus the height of
+    each line of ``order``, at zero and in increasing order. The slopes of the lines are ``factor``
+    times ``slopes``.
     """
     cdef double slope = slopes[order[0]], most = factor * widest(slopes, m, slope)
     cdef double rise = 0.0, gap = INFINITY, each, nearest, reach
@@ -199,8 +217,8 @@ cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const d
         each = factor * fabs(slopes[order[j]] - slope)
         if each > least and (rise == 0.0 or gaps[j] * rise < gap * each):
             gap, rise = gaps[j], each
-    # Its contribution alone makes that of all lines that meet the top line beyond ``reach``,
-    # less than 2 most phi(reach), negligible.
+    # All lines that meet the top line beyond ``reach`` contribute less than 2 most phi(reach). This
+    # is negligible compared with the contribution of the line found above.
     nearest = gap / rise
     reach = log(2.0 * most) - log(rise) - log_h(nearest) + NEGLIGIBLE - LOG_SQRT_2PI
     reach = max(sqrt(2.0 * reach), nearest) * (1.0 + ROUNDING)
@@ -218,9 +236,9 @@ cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const d
 def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
     """Return log(E[max(mean + slopes[i] Z)] - max(mean)) for each row i, shape (n,).
 
-    ``mean`` holds the means of m targets. ``slopes`` (n, m) holds, for each of n queries, its
-    covariances with the targets divided by the standard deviation of its noisy answer. If ``unit``
-    (n,) gives these standard deviations, ``slopes`` are the covariances themselves.
+    ``mean`` (m,) holds the posterior means of the targets. ``slopes`` (n, m) holds the covariances
+    of the queries with the targets, divided by the standard deviations of the noisy answers. If
+    ``unit`` (n,) holds these standard deviations, ``slopes`` are the undivided covariances.
     """
     cdef Py_ssize_t n = slopes.shape[0], m = mean.shape[0], i, some
     cdef const double[::1] divisors = np.ones(n) if unit is None else unit
@@ -230,7 +248,7 @@ def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
         raise ValueError("expected at least one target")
     out = np.empty(n)
     order = np.argsort(-np.asarray(mean), kind="stable")
-    # One spare entry each: a line that does not matter may be written, but is not counted.
+    # One spare entry each: an irrelevant line may be written after the last one, without effect.
     cdef double[::1] view = out, a = np.empty(m + 1), b = np.empty(m + 1)
     cdef double[::1] gaps = mean[order[0]] - np.asarray(mean)[order]
     cdef Py_ssize_t[::1] by_height = order, among = np.empty(2 * m + 2, dtype=np.intp)

@@ -1,17 +1,34 @@
 """Exact solution of multiple-choice knapsacks, for many value functions over one table of costs.
 
-The campaigns are processed from the last to the first. The *front* holds the pairs (cost, value)
-that no cheaper or equally expensive pair exceeds, in increasing order of both. An arm shifts the
-front of the campaigns after its own by its cost and value; the new front merges the shifted
-fronts. With costs on a grid, a front is no longer than the number of levels of the budget, so a
-knapsack takes O(n_arms * levels). Other costs need no rounding.
+Notation:
+
+======== ===================== =========================================================
+symbol   shape                 meaning
+======== ===================== =========================================================
+values   (n_problems, n_arms)  values of the arms of all campaigns, one problem a row
+costs    (n_arms,)             costs of the same arms, shared by all problems
+starts   (n_campaigns + 1,)    first arm of each campaign, and n_arms
+limit    scalar                the budget
+slack    scalar                costs that differ by at most this count as equal
+tie      scalar                values that differ by at most this count as equal
+front    (n,) of State         Pareto-optimal pairs (cost, value), in increasing order
+======== ===================== =========================================================
+
+The campaigns are processed from the last to the first. The *front* of a campaign holds the pairs
+(total cost, total value) of the arms of this campaign and of all later ones. It has only the pairs
+that no pair of at most the same cost exceeds in value. An arm shifts the front of the next campaign
+by its own cost and value, and the new front merges the shifted fronts. If the costs lie on a grid,
+a front has at most as many pairs as the budget has levels, so a knapsack takes O(n_arms * levels).
+Costs off a grid are not rounded. ``solve`` changes none of its arguments; the helpers write into
+the buffers of ``Pool``.
 """
 
 from libc.stdlib cimport free, malloc, realloc
 
 import numpy as np
 
-# One pair of a front: its arm, and the index of the pair of the previous front that it extends.
+# A pair of a front. ``arm`` is the index of the arm in its campaign; ``behind`` is the index of the
+# pair that the arm extends, in the front of the next campaign.
 cdef struct State:
     double cost
     double value
@@ -43,7 +60,7 @@ cdef int reserve(Pool* pool, Py_ssize_t n) noexcept nogil:
 
 cdef inline Py_ssize_t push(State* front, Py_ssize_t n, State state, double slack,
                             double tie) noexcept nogil:
-    """Append a state, no cheaper than the last, unless it is beaten. Return the new length."""
+    """Append a state of at least the last cost, unless it is dominated; return the new length."""
     if n > 0:
         if state.value <= front[n - 1].value + tie:
             return n
@@ -57,7 +74,7 @@ cdef inline Py_ssize_t push(State* front, Py_ssize_t n, State state, double slac
 cdef Py_ssize_t merge(const State* old, Py_ssize_t n_old, const State* behind, Py_ssize_t n_behind,
                       double cost, double value, Py_ssize_t arm, double limit, double slack,
                       double tie, State* merged) noexcept nogil:
-    """Merge a front with the previous front shifted by an arm, and return the length."""
+    """Merge ``old`` and the shifted front ``behind`` into ``merged``, and return its length."""
     cdef Py_ssize_t i = 0, j = 0, n = 0
     cdef State state = State(0.0, 0.0, arm, 0)
     cdef bint more = n_behind > 0 and behind[0].cost + cost <= limit
@@ -82,7 +99,7 @@ cdef Py_ssize_t merge(const State* old, Py_ssize_t n_old, const State* behind, P
 cdef int solve_one(const double* values, const double[::1] costs, const Py_ssize_t[::1] starts,
                    double limit, double slack, double tie, Pool* pool, Pool* spare, Py_ssize_t* ends,
                    Py_ssize_t* choice) noexcept nogil:
-    """Fill ``choice`` with one arm per campaign. Return -1 without memory, -2 if none fits."""
+    """Write one arm per campaign to ``choice``. Return -1 if memory is short, -2 if none fits."""
     cdef Py_ssize_t n_campaigns = starts.shape[0] - 1
     cdef Py_ssize_t i, k, n, begin, n_behind, row
     # The front after the last campaign is the single pair (0, 0).
@@ -138,8 +155,8 @@ def solve(const double[:, ::1] values, const double[::1] costs, const Py_ssize_t
     Returns
     -------
     choice : ndarray of shape (n_problems, n_campaigns)
-        Number of the arm within its campaign. Ties: the cheapest allocation, and among equally
-        expensive ones the one whose arm numbers come first in lexicographic order.
+        Index of the chosen arm within its campaign. Of tied allocations the cheapest is chosen, and
+        of these the lexicographically first.
     """
     cdef Py_ssize_t n_problems = values.shape[0], n_campaigns = starts.shape[0] - 1
     cdef Py_ssize_t i, p

@@ -1,10 +1,23 @@
-r"""Log density of answers with a normal distribution, and its derivative by their covariances.
+r"""Log density of normally distributed answers, and its derivative by their covariances.
 
-With the covariance Q (n, n) of q columns of answers Y, their dual coefficients are W = Q^-1 Y, and
+Notation for n functionals and q sets of answers about them:
 
-    log p = -1/2 sum_k y_k . w_k - q/2 log det(2 pi Q),   d log p / d Q = 1/2 (W W^T - q Q^-1),
+====== ====== ====================================================================
+symbol shape  meaning
+====== ====== ====================================================================
+Q      (n, n) covariance matrix of the answers: of the functionals, plus diag(noise)
+L      (n, n) lower Cholesky factor of Q
+noise  (n,)   noise variances
+Y      (q, n) answers y_1..y_q, one set a row
+W      (q, n) dual coefficients w_k = Q^-1 y_k
+====== ====== ====================================================================
 
-[RW2006]_ equations 5.8 and 5.9. Everything is done in the place of Q.
+Then, by equations 5.8 and 5.9 of [RW2006]_ summed over k,
+
+    log p = -1/2 sum_k y_k . w_k - q/2 log det(2 pi Q),   d log p / d Q = 1/2 (W' W - q Q^-1).
+
+``condition`` overwrites Q with L, and ``derivative`` overwrites L with the derivative. Both work in
+place, so that there is only one matrix (n, n).
 
 References
 ----------
@@ -22,13 +35,13 @@ from skgpb._core._blas cimport (
 
 
 def condition(double[:, ::1] Q, const double[::1] noise, const double[:, ::1] Y):
-    """Return the log density of answers, and their dual coefficients.
+    """Return the log density of the answers, and their dual coefficients.
 
     Parameters
     ----------
     Q : ndarray of shape (n, n)
-        Covariances of the functionals, of which the upper triangle is not read. The lower one is
-        overwritten with the Cholesky factor of them with noise.
+        Covariances of the functionals, without noise. The function reads only the lower triangle,
+        and overwrites it with the Cholesky factor of Q + diag(noise).
     noise : ndarray of shape (n,)
         Noise variances.
     Y : ndarray of shape (q, n)
@@ -37,8 +50,9 @@ def condition(double[:, ::1] Q, const double[::1] noise, const double[:, ::1] Y)
     Returns
     -------
     value : float
-        None where Q with noise is not positive definite.
+        The log density; None if Q + diag(noise) is not positive definite.
     weights : ndarray of shape (q, n)
+        The dual coefficients W.
     """
     cdef Py_ssize_t n = Q.shape[0], q = Y.shape[0], i, k
     cdef double value = -0.5 * q * n * log(2.0 * M_PI), half = 0.0
@@ -65,11 +79,12 @@ def condition(double[:, ::1] Q, const double[::1] noise, const double[:, ::1] Y)
 
 
 def derivative(double[:, ::1] factor, const double[:, ::1] weights):
-    """Return the diagonal of the inverse of Q, and overwrite its factor.
+    """Overwrite the factor of Q with derivatives by Q, and return the diagonal (n,) of Q^-1.
 
-    In the place of the factor (n, n) come the derivatives of twice the log density by the
-    covariances on and below the diagonal, each of those below counted for that above it as well,
-    and zeros above. Of ``weights`` (q, n) and the factor, see :func:`condition`.
+    ``factor`` (n, n) and ``weights`` (q, n) are L and W of :func:`condition`. The function
+    overwrites the lower triangle of ``factor`` with the derivatives of 2 log p by the entries of Q.
+    An entry below the diagonal stands for both symmetric entries, so its derivative is their sum.
+    The upper triangle becomes zero.
     """
     cdef Py_ssize_t n = factor.shape[0], q = weights.shape[0], i, j, k
     if factor.shape[1] != n or weights.shape[1] != n:

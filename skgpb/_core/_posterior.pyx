@@ -1,6 +1,7 @@
-"""The growing Cholesky factor and the tracked rows that every algorithm uses.
+"""Growing Cholesky factor and rows of tracked functionals, which every algorithm uses.
 
-Notation after ``t`` answers about ``n <= t`` *distinct* linear functionals psi_1..psi_n:
+Notation after ``t`` answers about ``n <= t`` *distinct* linear functionals psi_1..psi_n, with ``m``
+*tracked* functionals phi:
 
 ====== ========== ==================================================================
 symbol shape      meaning
@@ -8,8 +9,19 @@ symbol shape      meaning
 Q      (n, n)     cov(psi_i, psi_j) + diag(noise)
 L      (n, n)     lower Cholesky factor of Q
 z      (n,)       L^-1 y
-v_phi  (n,)       L^-1 cov(psi, phi), kept for every *tracked* functional phi
+y      (n,)       precision-weighted mean answer about each psi_i
+noise  (n,)       noise variance of each mean answer
+V      (m, n)     rows v_phi = L^-1 cov(psi, phi)
+mean   (m,)       posterior means of the tracked functionals
+var    (m,)       noiseless posterior variances of the tracked functionals
+K      (r, n)     prior covariances of r functionals with psi
+source function   (slots, first) -> prior covariances of the slots with psi_first..psi_n
+work   array      scratch
 ====== ========== ==================================================================
+
+The arrays have spare rows and columns and are changed in place. A copy shares L and V with its
+original until one of them writes (see ``copy``); accessors such as ``tracked_mean`` return copies.
+``solve_rows`` and ``track`` overwrite their argument K.
 
 mean(phi) = v_phi . z and var(phi) = cov(phi, phi) - |v_phi|^2. Three updates follow.
 
@@ -17,13 +29,13 @@ mean(phi) = v_phi . z and var(phi) = cov(phi, phi) - |v_phi|^2. Three updates fo
 sqrt(var(psi) + noise): no solve. Every tracked phi gains the entry
 (cov(phi, psi) - v_phi . v_psi) / diagonal, one matrix-vector product for all of them.
 
-*Start tracking phi.* One triangular solve.
+*A functional phi that is tracked from now on.* One triangular solve gives v_phi.
 
 *A functional that was already observed.* Answers y_i, y with noise variances a_i, a about the
 same functional are equivalent to their precision-weighted mean with variance
 a' = a_i a / (a_i + a), so entry (i, i) of Q decreases by d = a_i - a' and nothing grows. With
 g = L^-1 e_i (zero above i) and p = sqrt(d) g, the new factor is L chol(I - p p'), whose
-factor M is known in closed form. With s_k = 1 - sum_{l<=k} p_l^2,
+factor M has a closed form. With s_k = 1 - sum_{l<=k} p_l^2,
 
     M_kk = sqrt(s_k / s_{k-1}),   M_jk = -p_j p_k / sqrt(s_{k-1} s_k)   for j > k,
 
@@ -31,19 +43,19 @@ so that M^-1 v is a prefix sum. Rows above i do not change. A repeat costs O((n 
 is O(n + m) for the functional that was added last, and memory grows with the number of distinct
 functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
 
-*Rows completed later.* If the posterior of a tracked phi is known after u < n functionals, mean_u
-and var_u, the part of its row from column u on is a vector r with |r|^2 = var_u - var and
+*Rows completed later.* Let mean_u and var_u be the posterior moments of a tracked phi after u < n
+functionals. The part r of its row from column u on then has |r|^2 = var_u - var and
 mean = mean_u + r . z[u:]. By the Cauchy-Schwarz inequality, for any beta,
 
     mean + sqrt(beta var) <= mean_u + sqrt(var_u) sqrt(beta + |z[u:]|^2).
 
-A search for the largest such bound needs few complete rows. ``append_lazily`` leaves all rows as
-they are, and ``track_known`` takes moments without rows; every other method completes first what it
-reads or changes, the moments or the rows.
+A search for the largest such bound needs few complete rows. ``append_lazily`` therefore leaves all
+rows incomplete, and ``track_known`` takes moments without rows. Every other method first completes
+the moments or the rows that it reads or changes.
 
 *The information gain* 1/2 log det(I + K / noise) of all answers, repeats included, grows by
-1/2 log(1 + var(psi) / noise) with each answer; every update knows these numbers. The gain is
-infinite after an answer without noise.
+1/2 log(1 + var(psi) / noise) with each answer. Every update computes both numbers anyway. The gain
+is infinite after an answer without noise.
 """
 
 import weakref
@@ -60,14 +72,16 @@ from skgpb._core._blas cimport (
 # Releasing and reacquiring the interpreter's lock takes tens of microseconds: only steps of at
 # least this many multiplications release it.
 cdef Py_ssize_t RELEASED = 2 ** 15
-# Rows completed in one step, and the difference of their lengths that is always allowed.
+# Maximum number of rows completed in one step, and the difference between their lengths that is
+# always allowed.
 cdef Py_ssize_t MOST_ROWS = 256
 cdef Py_ssize_t LENGTH_TOLERANCE = 8
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double EPSILON = 2.220446049250313e-16
 cdef double RELATIVE_PIVOT = 10 * EPSILON
-# So is a pivot below this multiple of the largest rounding error of a variance so far: each such
-# pivot amplifies the rounding errors of later steps, and several in a row drive means to infinity.
+# A pivot below this multiple of the largest rounding error of a variance so far is rounding, too.
+# Each such pivot amplifies the rounding errors of later steps; a few successive ones make means
+# infinite.
 cdef double LOST_PIVOT = 100.0
 # Answers over pivots below this may overflow.
 cdef double SMALLEST_PIVOT = 1e-290
@@ -86,7 +100,7 @@ cdef Py_ssize_t grown(Py_ssize_t capacity, Py_ssize_t needed) noexcept nogil:
     if capacity < 8:
         capacity = 8
     while capacity < needed:
-        # An append costs more than copying does; twice the place would be hundreds of megabytes.
+        # An append costs more than copying, and a double capacity would take hundreds of megabytes.
         capacity += capacity if capacity < 512 else capacity // 4
     return capacity
 
@@ -138,14 +152,14 @@ cdef void apply_right(Py_ssize_t w, const double* g, const double* r, const doub
 
 
 class _Lease:
-    """What a copy holds as long as it has the buffers of another posterior."""
+    """Token that a copy holds as long as it shares the buffers of another posterior."""
 
 
 cdef class Posterior:
     """Posterior of tracked linear functionals given noisy observed ones, with zero prior mean.
 
-    The class sees only covariances, and never the functionals themselves. It checks shapes; the
-    caller is responsible for values (finiteness, symmetry).
+    The class receives covariances of functionals, and never the functionals themselves. The class
+    checks shapes; the caller ensures that values are finite and covariances symmetric.
     """
 
     def __cinit__(self):
@@ -167,10 +181,10 @@ cdef class Posterior:
         self.source = self.lease = self.lent = None
 
     cdef void part(self, bint overwrites):
-        """Take buffers of its own, if another posterior may not see what is written now.
+        """Copy shared buffers before a write that the other posterior must not see.
 
-        A copy may write behind what it has in common with the posterior that has lent its buffers,
-        and ``overwrites`` nothing of that.
+        A copy may write to the shared buffers after the rows and columns that both posteriors use.
+        With ``overwrites`` the write changes these common rows or columns.
         """
         if (overwrites and self.lease is not None) or self.is_lent():
             self.L = _resized(self.L, self.n, self.L.shape[0], self.L.shape[1])
@@ -178,7 +192,7 @@ cdef class Posterior:
             self.lease = self.lent = None
 
     cdef bint is_lent(self):
-        """Return whether a copy has the buffers of this posterior."""
+        """Return whether a copy shares the buffers of this posterior."""
         return self.lent is not None and self.lent() is not None
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=False):
@@ -230,7 +244,7 @@ cdef class Posterior:
             self.doubtful = moved
 
     def forget_losses(self):
-        """Mark the losses of precision so far as reported."""
+        """Reset the record of losses of precision after they were reported."""
         self.clipped = self.doubtful = 0.0
 
     # -- reading ----------------------------------------------------------------------------
@@ -295,11 +309,11 @@ cdef class Posterior:
                     trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
 
     def leave_one_out(self, Py_ssize_t first):
-        """Compare the mean answers from number ``first`` on with predictions from all others.
+        """Return the leave-one-out residuals of the mean answers first..n-1, and their variances.
 
-        Return the errors (n - first,) and their variances, noise included: the weights over the
-        diagonal of Q^-1, and one over it. L^-1 e_i is zero above i, so the last columns of the
-        inverse need only the last rows.
+        Both arrays have shape (n - first,). The residual of answer i is (Q^-1 y)_i / (Q^-1)_ii, and
+        its variance, noise included, is 1 / (Q^-1)_ii. L^-1 e_i is zero above i, so the last
+        columns of the inverse need only the last rows of L.
         """
         if not 0 <= first <= self.n:
             raise IndexError(f"observation {first} of {self.n}")
@@ -363,7 +377,8 @@ cdef class Posterior:
                       double jitter=0.0):
         """Observe tracked functional ``slot`` like ``append_tracked``, given its prior variance.
 
-        Other rows are completed when they are needed, by covariances from ``source``. O(n).
+        The method leaves the rows of other functionals incomplete. A later method that needs them
+        completes them with covariances from ``source``. O(n).
         """
         self._check_slot(slot)
         self.part(False)
@@ -401,7 +416,7 @@ cdef class Posterior:
     def bring(self, slots=None, bint moments=False):
         """Complete the rows of the tracked functionals ``slots``, by default of all of them.
 
-        With ``moments`` only the rows of those whose moments are not up to date.
+        With ``moments``, complete only the rows of functionals whose moments are out of date.
         """
         cdef Py_ssize_t start = 0, stop, first, m = self.m, n = self.n
         if not self.behind:
@@ -412,7 +427,7 @@ cdef class Posterior:
         late = late[np.argsort(columns[late], kind="stable")]
         ends = columns[late]
         while start < len(late):
-            # One step completes the shortest row and the rows that lack at least half as much.
+            # One step completes the shortest row, and all rows that lack at least half as much.
             first = ends[start]
             stop = np.searchsorted(ends, (first + n) // 2 + LENGTH_TOLERANCE, side="right")
             stop = min(max(stop, start + 1), start + MOST_ROWS)
@@ -423,7 +438,7 @@ cdef class Posterior:
             self.behind = False
 
     cdef _bring(self, const Py_ssize_t[::1] slots, double[:, ::1] K, Py_ssize_t first):
-        """Complete rows of length ``first`` or more by covariances K (r, n - first)."""
+        """Complete rows of at least ``first`` columns from covariances K (r, n - first)."""
         cdef Py_ssize_t r = slots.shape[0], n = self.n, b = n - first, i, j, p, since
         cdef double[:, ::1] rows
         if K.shape[0] != r or K.shape[1] != b:
@@ -468,11 +483,11 @@ cdef class Posterior:
             self.var[p] = self._clip(self.var[p] - c[p] * c[p])
 
     def room_for(self, Py_ssize_t b):
-        """Return the view into which the covariances of b new functionals are written.
+        """Return a view of L into which the caller writes the covariances of b new functionals.
 
-        The view (b, n + b) is valid until the next call of a method. It takes the covariances with
-        the observed functionals, then those among the new ones; ``append_block`` does not read the
-        entries above the diagonal.
+        The view (b, n + b) is valid until the next call of a method. Its first n columns take the
+        covariances with the observed functionals, and its last b columns the covariances among the
+        new functionals. ``append_block`` does not read the entries above the diagonal.
         """
         self.part(False)
         # A large first block is often the only one.
@@ -483,11 +498,18 @@ cdef class Posterior:
                      const double[:, ::1] K_tracked, counts=None):
         """Observe the b new functionals of ``room_for`` in one step, with level-3 BLAS.
 
-        The parameters are the prior variances (b,), noise variances (b,), answers (b,),
-        cov(tracked, new) (m, b), and the number of answers merged into each (b,), 1 by default. The
-        covariances in the view of ``room_for`` become rows of the factor in place. Return False if
-        the block is not positive definite; then the view has to be filled again, and nothing else
-        changed.
+        The method factorises the covariances in the view of ``room_for`` in place. Return False if
+        the block is not positive definite; then the caller has to fill the view again, and nothing
+        else changed.
+
+        Parameters
+        ----------
+        diag, noise, y : ndarray of shape (b,)
+            Prior variances, noise variances and answers.
+        K_tracked : ndarray of shape (m, b)
+            Prior covariances of the tracked with the new functionals.
+        counts : ndarray of shape (b,), default=None
+            Number of answers merged into each answer; None for 1.
         """
         cdef Py_ssize_t b = diag.shape[0], n = self.n, m = self.m, i, j, ld, info
         if (noise.shape[0] != b or y.shape[0] != b or K_tracked.shape[0] != m
@@ -543,11 +565,11 @@ cdef class Posterior:
         self.repeat_log += log
 
     def repeat(self, Py_ssize_t i, double noise, double y, Py_ssize_t count=1):
-        """Observe functional ``i`` of the observed ones once more. O((n + m)(n - i)).
+        """Observe functional ``i`` of the observed functionals once more. O((n + m)(n - i)).
 
         ``y`` may be the mean of ``count`` answers; then ``noise`` is the variance of that mean. If
         neither the old nor the new answer has noise, they are averaged (the limit of equal,
-        vanishing variances). A noisy answer changes nothing about a functional known without noise.
+        vanishing variances). A noisy answer has no effect on a functional observed without noise.
         Return False, and change nothing, if rounding forbids the update.
         """
         if not 0 <= i < self.n:
@@ -607,7 +629,7 @@ cdef class Posterior:
 
     cdef void change_rows(self, Py_ssize_t i, double total, double gain, double surprise,
                           double shift) noexcept nogil:
-        """Update all rows, z and L by the numbers that ``downdate`` left in the scratch space."""
+        """Update V, mean, var, z and L in place from the vectors that ``downdate`` wrote."""
         cdef Py_ssize_t n = self.n, w = n - i, j, k
         cdef double old = self.noise[i], c
         cdef double* g = &self.work[0]
@@ -700,9 +722,10 @@ cdef class Posterior:
 
     def track_known(self, const double[::1] diag, const double[::1] mean, const double[::1] var,
                     const Py_ssize_t[::1] upto):
-        """Track functionals of prior variances diag (m,) in place of all others.
+        """Replace all tracked functionals by m functionals with given moments but without rows.
 
-        The others are what ``known_moments`` returned. Rows are completed when they are needed, by
+        ``diag`` (m,) are prior variances. ``mean``, ``var`` and ``upto``, each (m,), are the return
+        values of ``known_moments``. A later method that needs the rows completes them with
         covariances from ``source``.
         """
         cdef Py_ssize_t m = diag.shape[0], p
@@ -724,16 +747,17 @@ cdef class Posterior:
             self.upto[p], self.columns[p] = upto[p], 0
 
     def known_moments(self):
-        """Return what is known without completing rows, for ``track_known``: copies (m,).
+        """Return the moments as they are, without completing rows, for ``track_known``.
 
-        The posterior means and variances, and how many functionals each of them takes into account.
+        Return copies (m,) of the posterior means, of the posterior variances, and of the number of
+        observed functionals that the two moments of each functional take into account.
         """
         m = self.m
         upto = np.array(self.upto[:m]) if self.behind else np.full(m, self.n, dtype=np.intp)
         return np.array(self.mean[:m]), np.array(self.var[:m]), upto
 
     def untrack_all(self):
-        """Forget every tracked functional."""
+        """Stop tracking all functionals."""
         self.m = 0
         self.behind = False
 
@@ -747,9 +771,10 @@ cdef class Posterior:
     def copy(self):
         """Return an independent copy.
 
-        O(n + m), as long as it is the only one: it has the factor and the rows of this one, which
-        both copy before they write what the other sees, and writes its own observations behind
-        them. Any further copy at the same time is O(n^2 + m n).
+        The first copy costs O(n + m), because it shares the buffers of L and V with this object.
+        The copy appends its own observations after the shared rows and columns. Either object
+        copies the buffers before a write that would change them for the other. A further copy while
+        the first one exists costs O(n^2 + m n).
         """
         cdef Posterior other = Posterior()
         if self.is_lent():
@@ -768,7 +793,7 @@ cdef class Posterior:
         other.repeat_square, other.repeat_log = self.repeat_square, self.repeat_log
         other.gain, other.largest, other.lost = self.gain, self.largest, self.lost
         lease = _Lease()
-        # A posterior that was lent these by a third one has to know of that as long as this lives.
+        # If a third posterior owns the buffers, its lease has to live as long as this one.
         lease.of = self.lease
         other.lease, self.lent = lease, weakref.ref(lease)
         return other

@@ -1,26 +1,46 @@
 r"""Covariances between means over grids in boxes, for kernels of scaled distances.
 
-The kernel is a sum of terms w prod_l g_l(s_l) of *leaves* g_l, each a function of its own scaled
-squared distance s_l = sum_a q_la (x_a - x'_a)^2: Matern, rational quadratic, Gaussian. Unlike a
-Gaussian such a kernel does not factorise over the axes. Three things make a pair of boxes cheap.
+Notation for boxes with d axes:
+
+======== =================== ==========================================================
+symbol   shape               meaning
+======== =================== ==========================================================
+A, B     (n, 2 d), (m, 2 d)  boxes, one a row: [lower_1..lower_d, upper_1..upper_d]
+w        (n_terms,)          factor of each term of the kernel
+g_l      n_leaves functions  leaves: Matern, rational quadratic or Gaussian
+q        (n_leaves, d)       precision of each leaf along each axis: 1 / length scale^2
+s_l      scalar              scaled squared distance of leaf l
+s        (d,)                number of grid points along each axis
+key      (3 d,)              distances of centres, smaller widths, larger widths
+square   (d, n_differences)  squared differences along each axis
+share    (d, n_differences)  fraction of all pairs of points with each difference
+======== =================== ==========================================================
+
+The methods ``cross``, ``gram``, ``diag`` and ``gram_gradient`` change none of their arguments. The
+arrays of a pair of boxes are buffers of the object, so a lock admits one thread at a time.
+
+The kernel is a sum of terms w prod_l g_l(s_l). The argument of leaf l is
+s_l = sum_a q_la (x_a - x'_a)^2. Unlike a Gaussian kernel, such a kernel does not factorise over the
+axes. Three properties make a pair of boxes cheap.
 
 - The kernel depends only on differences. Two grids of s points and equal spacing have 2 s - 1
   differences along an axis; difference m occurs s - |m| times. If one spacing is r times the other,
   as between the cells of a tree, there are (s - 1) (r + 1) + 1 differences. If the centres agree,
   half of them suffice. A pair of boxes has s^(2 d) pairs of points, but only (2 s - 1)^d values.
-- If the kernel is smooth, Gaussian rules with few nodes replace the differences along an axis. They
-  apply to boxes that are apart, and to parts of other boxes: the larger box is cut until its parts
-  are far from the other box or have few points.
+- If the kernel is smooth, Gaussian rules with few nodes replace the differences along an axis. The
+  rules apply to boxes that are apart. Of other boxes, the larger box is cut until its parts are far
+  from the other box or have few points; the rules then apply to the far parts.
 - A covariance depends only on the widths of both boxes and the distance of their centres. A
   partition repeats the same numbers many times, so recent results are cached.
 
-Distances and widths are rounded to 48 bits of the coordinates, so that equal ones in different
-places are recognised, unless rounding moves a point by more than 1e-13 length scales. Cached values
-depend only on these numbers, so results do not depend on earlier calls, to the last bit.
+Distances and widths are rounded to 48 bits of the coordinates, so that equal distances and widths
+have equal keys wherever the boxes lie. They are not rounded if this would move a point by more than
+1e-13 length scales. Cached values depend only on the keys, so results do not depend on earlier
+calls, to the last bit.
 
-*How many nodes are enough.* The leaves are mixtures of Gaussians, so |g(s)| <= g(Re s) <= 1 for
-complex s with Re s >= 0. Let differences along an axis lie within L of c, and let those along the
-others contribute at least G to s. Then t -> g(q t^2 + G) is bounded by 1 in the ellipse with foci
+*Number of nodes.* The leaves are mixtures of Gaussians, so |g(s)| <= g(Re s) <= 1 for complex s
+with Re s >= 0. Let the differences along an axis lie within L of c, and let the differences along
+the other axes contribute at least G to s. Then |g(q t^2 + G)| <= 1 for t in the ellipse with foci
 c - L and c + L in which Re q t^2 + G >= 0. With rho the sum of its half axes over L, a rule with n
 nodes errs by at most 4 rho^(1 - 2 n) / (rho - 1). Gaussian and rational quadratic leaves are
 bounded beyond Re s = 0 as well, by e and by 4, which multiplies the error bound.
@@ -281,7 +301,7 @@ cdef Py_ssize_t MOST_PARTS = 512
 cdef Py_ssize_t MIN_SPLIT = 200
 # Overhead of a part, in evaluations.
 cdef Py_ssize_t PER_PART = 40
-# Initial and maximum number of cache entries, and number of places where a key may be.
+# Initial and maximum number of cache entries, and number of places that are tried for a key.
 cdef Py_ssize_t FIRST_ENTRIES = 2 ** 8
 cdef Py_ssize_t MOST_ENTRIES = 2 ** 17
 cdef Py_ssize_t PLACES = 8
@@ -352,7 +372,7 @@ cdef void fill_slopes(int kind, double shape, double base, const double* s, Py_s
                 slope[k] = 0.0
 
 
-# ---- the same for points on a line ----
+# ---- leaves for points on a line ----
 
 
 cdef double rate_of(int kind) noexcept nogil:
@@ -381,7 +401,7 @@ cdef void fill_along(double rate, double at, double up, double down, const doubl
 cdef struct Axis:
     Py_ssize_t n_small, n_large  # points of the two grids
     double small, large  # and their spacings
-    Py_ssize_t ratio  # large over small where that is an integer, 0 otherwise
+    Py_ssize_t ratio  # large / small if this is an integer, 0 otherwise
     double unit  # spacing of the smaller grid that has two points
 
 
@@ -432,7 +452,7 @@ cdef Py_ssize_t differences(const Axis* axis, double x, Py_ssize_t k, double sam
     cdef double y, all_pairs = s * <double> axis.n_large
     n = n_differences(axis, x, k, same, &both)
     if s > 1 and 0 < m < s:
-        # The difference of points i and j is (i - m j) spacings, up to where the first are.
+        # The difference of points i and j is (i - m j) spacings plus a constant.
         first = (both + 1) // 2
         n += first
         for i in range(n):
@@ -553,11 +573,11 @@ cdef void decompose(Py_ssize_t n, double* off, double* node, double* weight) noe
         weight[i] *= weight[i]
 
 
-# ---- what was computed last ----
+# ---- cache of recent results ----
 
 
 cdef class Memory:
-    """Cache of numbers by keys; entries are dropped when it is full."""
+    """Cache of n_values numbers for each key of n_keys numbers; a full cache overwrites entries."""
 
     cdef Py_ssize_t n_keys, n_values, n_entries, n_used
     cdef double[:, ::1] kept  # (n_entries, n_keys + n_values); NaN if empty
@@ -601,11 +621,11 @@ cdef class Memory:
         return mixed ^ (mixed >> 32)
 
     cdef double* place(self, uint64_t mixed) noexcept nogil:
-        """Return the first place of the entry of a key."""
+        """Return the entry at the place of a hash."""
         return &self.kept[<Py_ssize_t> (mixed & <uint64_t> (self.n_entries - 1)), 0]
 
     cdef double* entry(self, const double* key, uint64_t mixed) noexcept nogil:
-        """Return the entry of a key, or the place for a new one."""
+        """Return the entry of a key, or an entry to be overwritten if the cache lacks the key."""
         cdef Py_ssize_t k
         cdef double* entry
         for k in range(PLACES):
@@ -635,7 +655,7 @@ cdef class RadialCells:
     powers : array-like of shape (n_terms, n_leaves)
         Number of times that each leaf is a factor of each term.
     kinds : array-like of shape (n_leaves,)
-        Numbers of the kinds.
+        Kinds of the leaves: GAUSSIAN, EXPONENTIAL, ...
     precisions : array-like of shape (n_leaves, d)
         One over the squared length scale, along each axis.
     shapes : array-like of shape (n_leaves,)
@@ -653,7 +673,7 @@ cdef class RadialCells:
 
     cdef readonly Py_ssize_t n_features  # d
     cdef readonly Py_ssize_t n_terms, n_leaves
-    cdef readonly Py_ssize_t n_evaluations  # of every leaf, so far
+    cdef readonly Py_ssize_t n_evaluations  # evaluations of each leaf so far
     cdef double[::1] weights, shapes
     cdef Py_ssize_t[:, ::1] powers
     cdef Py_ssize_t[::1] kinds, counts
@@ -667,13 +687,13 @@ cdef class RadialCells:
     cdef double[:, ::1] by_precision  # (n_leaves, d)
     cdef double[::1] by_alpha  # (n_leaves,)
     cdef Axis* axes  # (d,), the grids of a pair
-    cdef double same  # numbers that are as close are one
+    cdef double same  # numbers that differ by at most this count as equal
     cdef Py_ssize_t[:, ::1] part_start, part_size  # (parts, d), points of the larger grids
     cdef Py_ssize_t[:, ::1] part_nodes  # of the rules, 0 if all differences are used
     cdef double[::1] centre, half, near  # (d,), differences: middle, half width, smallest squared
     cdef double[::1] beyond  # (n_leaves,): Re s from which on leaves are bounded
     cdef double[::1] fineness  # (d,), roots of the largest precisions
-    cdef double log_bound  # of what a rule may err by, over the least it has to be
+    cdef double log_bound  # log(factor of the error bound / accepted error of a rule)
     cdef Memory memory, rules
     cdef object lock
     cdef tuple arguments
@@ -720,7 +740,7 @@ cdef class RadialCells:
         PyMem_Free(self.axes)
 
     cdef set_bounds(self):
-        """Bound the leaves in the region that the error bound of the rules needs."""
+        """Compute ``beyond`` and ``log_bound``, from which the error bound of a rule follows."""
         cdef Py_ssize_t l
         log_largest = np.zeros(self.n_leaves)
         self.beyond = np.zeros(self.n_leaves)
@@ -740,7 +760,7 @@ cdef class RadialCells:
     # -- one pair ---------------------------------------------------------------------------
 
     cdef void read(self, const double* a, const double* b, double* key) noexcept nogil:
-        """Write the distances of the centres, the smaller widths and the larger ones (3 d,)."""
+        """Write to key (3 d,) the distances of the centres, the smaller and the larger widths."""
         cdef Py_ssize_t d = self.n_features, j
         cdef double x, wa, wb, size, grain
         cdef int exponent
@@ -788,9 +808,9 @@ cdef class RadialCells:
 
     cdef Py_ssize_t look_at(self, Py_ssize_t i, const double* key,
                             Py_ssize_t* widest) noexcept nogil:
-        """Choose the nodes for a part, and return its number of evaluations.
+        """Choose the nodes for part i, and return its number of evaluations.
 
-        ``widest`` is the axis along which to cut it, or -1.
+        ``widest`` receives the axis along which to cut the part, or -1.
         """
         cdef Py_ssize_t a, k, n, N, mirrored, total = 1
         cdef double width, largest = 0.0
@@ -850,7 +870,7 @@ cdef class RadialCells:
         return 1
 
     cdef void take(self, Py_ssize_t i, const double* key) noexcept nogil:
-        """Find the squared differences of a part along every axis, and their shares."""
+        """Write ``square`` and ``share``: squared differences of part i along each axis, shares."""
         cdef Py_ssize_t a, j, k, n
         cdef double t, c
         cdef double[4] of
@@ -879,7 +899,7 @@ cdef class RadialCells:
             self.length[a] = n
 
     cdef Py_ssize_t lay_out(self, Py_ssize_t* first) noexcept nogil:
-        """Write the differences along the axes from ``first`` on into one row."""
+        """Write the differences along the axes first..d-1 into one row, and return its length."""
         cdef Py_ssize_t d = self.n_features, j, a, i, k, n
         j = d - 1
         n = self.length[j]
@@ -901,7 +921,7 @@ cdef class RadialCells:
         return n
 
     cdef double sum_pair(self, const double* key, bint slopes) noexcept nogil:
-        """Return the covariance of a pair; ``slopes`` leaves derivatives in by_precision, ..."""
+        """Return the covariance of a pair; with ``slopes`` fill by_term, by_precision, by_alpha."""
         cdef Py_ssize_t T = self.n_terms, l, t, a, i, n_parts
         cdef double total = 0.0
         for t in range(T):
@@ -920,7 +940,7 @@ cdef class RadialCells:
         return total
 
     cdef void add_part(self, bint slopes) noexcept nogil:
-        """Add the contribution of a part, from its differences along every axis."""
+        """Add the contribution of a part from ``square`` and ``share``."""
         cdef Py_ssize_t T = self.n_terms, first, n, l, t, a
         cdef double outer, base
         cdef Py_ssize_t* at = &self.place[0]
@@ -1020,7 +1040,7 @@ cdef class RadialCells:
     # -- many pairs -------------------------------------------------------------------------
 
     cdef double recall(self, const double* key, uint64_t mixed) noexcept nogil:
-        """Return the covariance of a pair, from the cache if it is there."""
+        """Return the covariance of a pair from the cache, or compute and cache it."""
         cdef double* entry = self.memory.entry(key, mixed)
         cdef Py_ssize_t j
         if not self.memory.holds(entry, key):

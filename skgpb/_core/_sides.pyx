@@ -1,4 +1,22 @@
-"""Local search over boxes of a table: the sides move over the levels of the features."""
+"""Local search over boxes of a table: the sides move over the levels of the features.
+
+Notation for n rows and d features:
+
+========= ============ ================================================================
+symbol    shape        meaning
+========= ============ ================================================================
+codes     (n, d)       level of each row and feature
+offsets   (d + 1,)     position of the first level of each feature, and ``size``
+size      scalar       number of levels of all features
+inside    (size,)      1 for the levels inside the box
+count     (size,)      for each level, number of rows inside on all other features
+total     (size,)      sum of the target over the same rows
+weights   (n,)         number of rows that each row stands for
+sums      (n,)         sum of the target over the rows that each row stands for
+========= ============ ================================================================
+
+Only the methods of ``Sides`` change arrays in place, and these are arrays of the object.
+"""
 
 import numpy as np
 
@@ -79,12 +97,12 @@ def best_move(
     double penalty,
     double least,
 ):
-    """Find the best side of every feature, from the marginals of each without its own side.
+    """Find the best side of each feature from marginals that ignore the side of this feature.
 
     Parameters
     ----------
     offsets : ndarray of shape (d + 1,) of int32
-        Where the levels of each feature begin.
+        Position of the first level of each feature, and the number of all levels.
     n_values : ndarray of shape (d,) of int32
         Number of levels of each feature, without the level of missing values.
     ordered : ndarray of shape (d,) of uint8
@@ -147,8 +165,8 @@ cdef class Sides:
     cdef int32_t[:, ::1] rows
     cdef int32_t[::1] begins
     cdef uint8_t[::1] inside, trial
-    # Number of features on which a row is outside, and the sum of their indices, which is the index
-    # of that feature if the number is 1.
+    # Number of features on which a row is outside, and the sum of the indices of these features. If
+    # the number is 1, the sum is the index of the feature.
     cdef int32_t[::1] beyond, which
     cdef double[::1] counts, totals
 
@@ -270,16 +288,16 @@ cdef class Sides:
     def ascend(self, double threshold, double penalty, double least, Py_ssize_t most):
         """Repeat the move of a side with the largest gain until no move has a gain.
 
-        The objective is the sum over the rows inside of the target minus ``threshold``. For each
-        feature it is reduced by ``penalty`` times the square root of the number of rows that only
-        the side of this feature keeps out.
+        The objective is the sum of target - ``threshold`` over the rows inside the box, minus a
+        penalty for each feature: ``penalty`` times the square root of the number of rows that only
+        the side of this feature excludes.
 
         Parameters
         ----------
         threshold : float
-            A side tends to include rows whose average target is above this, and exclude others.
+            Mean target of a level from which on the search tends to include the level.
         penalty : float
-            Gain that a side has to bring, in standard deviations of the target.
+            Minimum gain of a side, in standard deviations of the target.
         least : float
             Minimum number of rows inside.
         most : int
@@ -320,7 +338,7 @@ cdef class Sides:
 
     @property
     def marginals(self):
-        """Return copies of the counts and sums of each feature without its own side, (size,)."""
+        """Return copies of count (size,) and total (size,); see the notation of the module."""
         return np.array(self.counts), np.array(self.totals)
 
 
@@ -345,7 +363,7 @@ def best_pairs(
     least : float
         Minimum number of rows of a box.
     cost : float
-        Score that each end of a side has to bring.
+        Minimum score of each end of a side.
 
     Returns
     -------

@@ -1,8 +1,20 @@
 r"""Covariances between many boxes of few sizes, for Gaussian product kernels.
 
-For intervals of two given widths, the mean of ``skgpb._core._cells`` depends only on the distance
-between their centres. If many pairs have the same widths, the mean is tabulated once: polynomials
-of degree 15, one for each interval of one length scale, interpolate its values at Chebyshev nodes.
+Notation for boxes with d axes, besides that of ``skgpb._core._cells``:
+
+========= ================================ ========================================
+symbol    shape                            meaning
+========= ================================ ========================================
+sizes     (n_sizes, d)                     side lengths that many boxes have
+widths    (d, n_widths)                    distinct widths along each axis
+width_of  (n_sizes, d)                     index of each side length in ``widths``
+address   (n_terms, d, n_widths, n_widths) memory address of each table, or 0
+length    (n_terms, d, n_widths, n_widths) number of intervals of each table
+========= ================================ ========================================
+
+For intervals of two given widths, M(q) of ``skgpb._core._cells`` depends only on the distance
+between their centres. If many pairs have the same widths, M is tabulated once. Polynomials of
+degree 15, one for each interval of one length scale, interpolate M at Chebyshev nodes.
 The 16th derivative of a mean of Gaussians of unit length scale is below 2027025, so the error is
 at most
 
@@ -13,8 +25,9 @@ The high degree makes tables cheap: 16 values per length scale, whereas degree 7
 eleven digits. A short run needs as many tables as a long one.
 
 *Sizes.* The caller lists the sizes that many boxes will have. Pairs of other sizes are computed one
-by one, and so are all pairs if there are few. That choice does not depend on earlier calls, so
-results do not either, to the last bit. Widths that differ only by rounding count as equal.
+by one, and so are all pairs of a small matrix. This choice does not depend on earlier calls, so the
+results do not depend on them either, to the last bit. Widths that differ only by rounding count as
+equal. The tables grow in place; ``cross`` changes none of its arguments.
 """
 
 from libc.math cimport cos, fabs
@@ -92,7 +105,7 @@ cdef class SizedCells:
         self.tables = None
 
     cdef begin_tables(self):
-        """Number the widths and make room for tables: a short run never needs them."""
+        """Index the widths and allocate the arrays of tables, which a short run never needs."""
         cdef Py_ssize_t d = self.cells.n_features
         sizes = np.asarray(self.sides)
         self.widths = np.zeros((d, len(sizes)))
@@ -169,7 +182,7 @@ cdef class SizedCells:
 
     cdef make_tables(self, const double[:, ::1] a, const double[:, ::1] b,
                      const Py_ssize_t* in_a, const Py_ssize_t* in_b):
-        """Make the tables that are needed, or extend them."""
+        """Compute the tables that the boxes need, or extend existing tables."""
         cdef Py_ssize_t i, p, q, j, k, needed, wide, other
         cdef double lo, hi, farthest
         for j in range(self.cells.n_features):
@@ -200,13 +213,13 @@ cdef class SizedCells:
 
     cdef Py_ssize_t intervals(self, Py_ssize_t k, Py_ssize_t j, Py_ssize_t p, Py_ssize_t q,
                               double farthest) noexcept nogil:
-        """Return the number of intervals up to ``reach``, or up to where the mean is negligible."""
+        """Return the number of intervals up to ``farthest``, or until the mean is negligible."""
         cdef double root = self.roots[k, j], half = 0.5 * (self.widths[j, p] + self.widths[j, q])
         return 1 + <Py_ssize_t> min(root * max(farthest - half, 0.0), VANISHED + root * half)
 
     cdef make_table(self, Py_ssize_t k, Py_ssize_t j, Py_ssize_t p, Py_ssize_t q,
                     Py_ssize_t n):
-        """Tabulate n intervals, keeping those known; the table serves both orders of the sizes."""
+        """Extend the table of two widths, in either order, to n intervals."""
         cdef double precision = self.cells._precisions[k, j], root = self.roots[k, j], x
         cdef double wide = 0.5 * self.widths[j, p], other = 0.5 * self.widths[j, q]
         cdef Py_ssize_t known = self.length[k, j, p, q], i, c, power

@@ -1,10 +1,13 @@
 """One rule for tied scores, whatever processor computes them (decision D-G1).
 
+Notation: ``scores`` (n,) are the scores of n queries, and ``unit`` is the unit of the quantities
+from which the scores are computed. No function changes its arguments.
+
 Processors differ in the last digits of a sum, so rounding would choose among equally good queries.
-Two scores tie if they differ by at most 1e-9 of the better one, or of the unit of the quantities
-that they are computed from. The first of the tied scores wins. ``first_maximum`` of
+Two scores tie if they differ by at most 1e-9 times the larger of two numbers: the absolute value of
+the better score, and ``unit``. The first of the tied scores wins. ``first_maximum`` of
 ``skgpb._core._tree``, which trees and designs also use, applies this rule to one row of scores in
-units of the surrogate. This module has its other forms, and the rule for scores in other units.
+units of the surrogate. This module has the other forms of the rule, also for scores in other units.
 """
 
 from libc.math cimport INFINITY, fabs, isfinite, isnan
@@ -78,7 +81,8 @@ def first_of_rows(scores):
 def levelled(scores, unit=None):
     """Return scores (n,) in which tied scores are made equal, for stable sorting.
 
-    Neighbours in the order of the scores tie or not; ``unit`` as in :func:`tied`.
+    Two scores are tied if all neighbours between them in sorted order tie; ``unit`` as in
+    :func:`tied`.
 
     Examples
     --------
@@ -105,12 +109,12 @@ def levelled(scores, unit=None):
 
 
 cdef bint are_tied(double score, double lower, double unit) noexcept nogil:
-    """Return whether neighbours tie; not infinities, which are equal already."""
+    """Return whether two neighbours tie; two infinities do not, and need not: they are equal."""
     return score - lower <= TIE * max(fabs(score) if isfinite(score) else 0.0, unit)
 
 
 def largest_first(scores, n):
-    """Return the indices of the n largest scores (without NaN), tied ones in their order.
+    """Return the indices of the n largest scores (without NaN), tied scores in their order.
 
     Examples
     --------
@@ -124,7 +128,7 @@ def largest_first(scores, n):
     cdef const double[:] view = np.asarray(scores, dtype=np.float64)
     cdef double unit = largest_size(view), lowest = np.partition(scores, -n)[-n], low = INFINITY
     cdef Py_ssize_t i
-    # What ties with the last of them may have to come before it.
+    # A score that ties with the smallest of the n largest may have to precede it.
     while lowest < low:
         low = lowest
         for i in range(view.shape[0]):
@@ -144,7 +148,7 @@ def size_of(scores):
 
 
 def has_nan(scores):
-    """Return whether one of the scores (n,) is NaN, without an array of answers.
+    """Return whether any of the scores (n,) is NaN, without allocating an array of booleans.
 
     Examples
     --------
@@ -162,7 +166,7 @@ def has_nan(scores):
 
 
 cdef double largest_size(const double[:] scores) noexcept nogil:
-    """Return ``size_of`` the scores: several times in a round, so not in steps of arrays."""
+    """Return ``size_of`` the scores; compiled, because a round calls it several times."""
     cdef double largest = 0.0
     cdef Py_ssize_t i
     for i in range(scores.shape[0]):

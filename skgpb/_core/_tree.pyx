@@ -1,8 +1,26 @@
 """Nodes of a K-ary partition as arrays, and the choice of the best leaf.
 
-Leaves have *slots* 0..n_leaves-1, the same numbers under which a ``Posterior`` tracks them.
-When a node is split, its first child inherits its slot and the others take new slots, so neither
-class ever has to close gaps.
+Notation for n nodes in d dimensions; every array may have spare entries at the end:
+
+============ ============= ===========================================================
+symbol       shape         meaning
+============ ============= ===========================================================
+node         scalar        index of a node in the arrays below, in order of creation
+depth        (n_nodes,)    depth of each node, 0 for the root
+index        (n_nodes,)    index of each node at its depth
+parent       (n_nodes,)    parent of each node, -1 for the root
+first_child  (n_nodes,)    first child of each node, -1 for a leaf
+box          (n_nodes, 2d) cells: [lower_1..lower_d, upper_1..upper_d]
+slot         (n_nodes,)    slot of each leaf, -1 for an inner node
+leaf         (n_leaves,)   node of each slot
+value        (n_leaves,)   bounds of the leaves by slot, a scratch buffer
+delta        (n_depths,)   allowance for the variation within a cell, by depth
+============ ============= ===========================================================
+
+The slots of the leaves are 0..n_leaves-1, the same indices under which a ``Posterior`` tracks the
+leaves. If a node is split, its first child inherits its slot and the other children take new slots.
+Neither class therefore ever has to close gaps. ``record`` and ``split`` change the arrays in place;
+the properties return copies.
 """
 
 from libc.math cimport INFINITY, fabs, isfinite, sqrt
@@ -14,24 +32,26 @@ from skgpb._core._posterior cimport Posterior
 # Relative difference up to which scores tie (scores of symmetric cells differ by rounding).
 TIE_TOLERANCE = 1e-9
 cdef double TIE = TIE_TOLERANCE
-# Leaves of largest possible bounds whose rows are completed first, and the rounding allowed.
+# Number of leaves whose rows are completed first: those of the largest possible bounds.
 cdef Py_ssize_t AT_FIRST = 32
+# Relative rounding error that the comparison of bounds allows.
 cdef double SLACK = 1e-7
 
 
 cpdef double tie_tolerance(double top, double unit=1.0) noexcept nogil:
     """Return the largest difference by which a score below ``top`` ties with it (decision D-G1).
 
-    Rounding errors are proportional to the score, or to the ``unit`` that it was computed from.
+    Rounding errors are proportional to the score, or to the ``unit`` of the quantities from which
+    the score was computed.
     """
     return TIE * max(fabs(top), unit) if isfinite(top) else 0.0
 
 
 def first_maximum(values, tolerance=None):
-    """Return the position of the first value that ties with the largest (decision D-G1).
+    """Return the index of the first value that ties with the largest (decision D-G1).
 
     Values tie if they differ by at most ``tolerance``; None applies the tolerance of scores in
-    units of the surrogate. NaN counts as lowest; if all are NaN, the position is 0.
+    units of the surrogate. NaN counts as lowest; if all values are NaN, the index is 0.
     """
     cdef const double[:] view = np.asarray(values, dtype=np.float64)
     cdef Py_ssize_t i, n = view.shape[0]
@@ -186,7 +206,7 @@ cdef class Tree:
         return self.n_evaluations_[node], self.reward_sum_[node]
 
     def find(self, Py_ssize_t depth, long long index):
-        """Return the number of node (depth, index), or -1 if the tree has no such node."""
+        """Return the node (depth, index), or -1 if the tree has no such node."""
         cdef Py_ssize_t node = 0, child, level
         cdef long long K = self.n_children, rest = index, power = 1
         if depth < 0 or rest < 0:
@@ -213,11 +233,12 @@ cdef class Tree:
         self.reward_sum_[node] += reward
 
     def split(self, Py_ssize_t node, boxes=None):
-        """Turn a leaf into K children and return the number of the first.
+        """Split a leaf into at most K children and return the first child.
 
-        Without ``boxes`` (2 to K, 2 d), the box is cut into K equal parts along its longest side in
-        units of the root box; of equal sides, the lowest axis is cut. Every cut multiplies that
-        length by 1/K, so the axis is exactly depth modulo d.
+        ``boxes`` (2 to K, 2 d) are the cells of the children. Without it, the cell is cut into K
+        equal parts along its longest side in units of the root box; of equal sides, the lowest axis
+        is cut. Each cut multiplies the length of the side by 1/K, so the axis is exactly depth
+        modulo d.
         """
         cdef Py_ssize_t K = self.n_children, d = self.n_features, first = self.n_nodes
         cdef Py_ssize_t j, a, child, axis, n = K
@@ -297,8 +318,8 @@ cdef class Tree:
                          excluded=None):
         """Return the leaf of largest mean + sqrt(beta var) + delta[depth], -1 if all are excluded.
 
-        ``posterior`` tracks the leaves under their slots; ``excluded`` is a uint8 mask over
-        nodes.
+        ``posterior`` tracks the leaves under their slots. ``excluded`` is a mask (n_nodes,) of
+        uint8.
         """
         cdef const unsigned char[::1] mask = _mask(excluded, self.n_nodes)
         cdef Py_ssize_t p, m = self.n_leaves, best, deepest = 0
@@ -324,7 +345,7 @@ cdef class Tree:
                          const unsigned char[::1] mask):
         """Complete the rows of all leaves that may have the largest bound.
 
-        Leaves of largest possible bound come first: their largest bound rules out other leaves.
+        The leaves of the largest possible bounds come first: their bounds rule out other leaves.
         """
         cdef Py_ssize_t p, j, m = self.n_leaves, n = posterior.n
         cdef double top = -INFINITY
@@ -374,8 +395,7 @@ cdef class Tree:
         """Return the leaf of largest min(upper, parent's upper + variation[depth - 1])
         + variation[depth], where upper = mean + sqrt(beta var); -1 if all are excluded.
 
-        ``posterior`` tracks every node under its own number; ``excluded`` is a uint8 mask over
-        nodes.
+        ``posterior`` tracks each node under its index. ``excluded`` is a mask (n_nodes,) of uint8.
         """
         cdef const unsigned char[::1] mask = _mask(excluded, self.n_nodes)
         cdef Py_ssize_t p, node, parent, h, best = -1, deepest = 0

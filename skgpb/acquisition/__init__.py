@@ -1,1 +1,1 @@
-"""Scores of queries as functions of a posterior; nothing here has a state."""
+"""Scores of queries as functions of a posterior, without state."""

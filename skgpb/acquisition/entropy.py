@@ -18,22 +18,22 @@ from skgpb._core._entropy import information
 from skgpb._core._ties import first_of_rows
 from skgpb.utils.validation import bisection
 
-# Rounding: standard deviations of an answer up to this one carry no information (decision D-C3).
+# Rounding: largest standard deviation of an answer that carries no information (decision D-C3).
 STD_TOL = 1e-9
-# Rounding: largest share of a variance that an answer explains, also where it has no noise.
+# Rounding: largest share of a variance that an answer explains, even without noise.
 LARGEST_SHARE = 1.0 - 1e-9
 
 
 def max_value_entropy(mean: np.ndarray, std: np.ndarray, max_values: np.ndarray) -> np.ndarray:
-    r"""Mutual information of f at a query and the largest value, equation 6 of [Wang2017]_.
+    r"""Return the mutual information of f at a query and the largest value.
 
-    The mean over samples f* of gamma phi(gamma) / (2 Phi(gamma)) - log Phi(gamma) with
-    gamma = (f* - mean) / std.
+    Equation 6 of [Wang2017]_: the mean over samples f* of gamma phi(gamma) / (2 Phi(gamma)) - log
+    Phi(gamma) with gamma = (f* - mean) / std.
 
     Parameters
     ----------
     mean, std : ndarray of shape (n,)
-        Posterior of f; a query with std = 0 has nothing to tell.
+        Posterior of f; a query with std = 0 has no information.
     max_values : ndarray of shape (k,)
         Samples of the largest value.
 
@@ -55,7 +55,7 @@ def max_value_entropy(mean: np.ndarray, std: np.ndarray, max_values: np.ndarray)
 
 
 def maximisers(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the largest values of joint draws, and how often each of them has it.
+    """Return the indices of the maximisers of joint draws, and the frequency of each.
 
     Parameters
     ----------
@@ -64,10 +64,9 @@ def maximisers(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    places : ndarray of int, shape (p,)
-        Their numbers, in order.
+    Indices of the functionals with the largest value of some draw, in order.
     weights : ndarray of shape (p,)
-        Shares of the draws, of sum 1.
+    Shares of the draws, with sum 1.
     """
     places, counts = np.unique(first_of_rows(draws), return_counts=True)
     return places, counts / counts.sum()
@@ -79,9 +78,9 @@ def linear_information(
     noise: np.ndarray | float,
     variance: np.ndarray | float,
 ) -> np.ndarray:
-    r"""Information about f* in the part of it that is linear in the answer, in nats.
+    r"""Return the information about f* in its part that is linear in the answer, in nats.
 
-    For variables that are jointly normal with the answers, as any linear functional of f is, it is
+    For variables that are jointly normal with the answers, such as linear functionals of f, it is
     all of the information.
 
     Parameters
@@ -98,7 +97,7 @@ def linear_information(
     Returns
     -------
     information : ndarray of shape (n,)
-        At least 0, and 0 where ``std`` is below 1e-9 or ``variance`` is 0.
+        At least 0, and 0 if ``std`` is below 1e-9 or ``variance`` is 0.
 
     Examples
     --------
@@ -115,7 +114,7 @@ def linear_information(
 def gumbel_max_values(
     mean: np.ndarray, std: np.ndarray, n_draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Approximate samples of the largest of independent f, Section 3.1 of [Wang2017]_.
+    """Return approximate samples of the largest of independent f, Section 3.1 of [Wang2017]_.
 
     A Gumbel law is fitted to the product of the marginal cdfs, its scale to the quartiles and its
     location to the median. Correlation is ignored, which overestimates the maximum on fine grids.
@@ -143,6 +142,6 @@ def gumbel_max_values(
 
 
 def _quantile(mean: np.ndarray, std: np.ndarray, probability: float) -> float:
-    """Bisect the distribution of the maximum."""
+    """Return a quantile of the maximum of independent f, by bisection."""
     low, high = float((mean - 9 * std).max()), float((mean + 9 * std).max())
     return bisection(low, high, lambda y: maximum_cdf(mean, std, np.array([y]))[0] < probability)[1]

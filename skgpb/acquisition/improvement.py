@@ -19,26 +19,26 @@ from scipy.special import erfcx, ndtr
 NEAR, FAR = -1.0, -1e6
 
 
-# Rounding: share of the largest value by which rounding may keep a known value and a threshold
-# apart.
+# Rounding: largest distance, as a share of the largest value, between a certain value and a
+# threshold that count as equal.
 EQUAL = 1e-12
 
 
 def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
-    """(mean - threshold) / std, infinite where the value is known; 0 at a known threshold.
+    """Return (mean - threshold) / std, infinite if std is 0, and 0 if mean equals threshold too.
 
     Kushner's probability of improvement is the normal cdf of it.
     """
     gap = np.asarray(mean - threshold, dtype=np.float64)
-    # The threshold may be an integral over all: it is known but for rounding of what is largest.
+    # The threshold may be an integral over all: equal to a mean up to rounding of the largest.
     rounding = EQUAL * float(np.max(np.abs(mean) + std, initial=0.0))
     known = np.where(np.abs(gap) <= rounding, 0.0, np.copysign(np.inf, gap))
-    with np.errstate(over="ignore"):  # too far away to be told from infinity
+    with np.errstate(over="ignore"):  # an overflow to infinity has the right probability
         return np.where(std > 0.0, gap / np.where(std > 0.0, std, 1.0), known)
 
 
 def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
-    """Logarithm of E[max(0, f - threshold)] for normal f, -inf where it is impossible.
+    """Return the logarithm of E[max(0, f - threshold)] for normal f, -inf if it is 0.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float
 
 
 def log_own_gain(mean: np.ndarray, var: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Logarithm of the expected rise of the largest mean by an answer to each query.
+    """Return the logarithm of the expected rise of the largest mean by an answer to each query.
 
-    It is the knowledge gradient if an answer teaches nothing about other queries: that to the best
-    query is worth something if another may then be the best.
+    It is the knowledge gradient if an answer is informative about its own query alone: an answer
+    about the best query is valuable if another query may then be the best.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def log_own_gain(mean: np.ndarray, var: np.ndarray, noise: np.ndarray) -> np.nda
     Returns
     -------
     log_gain : ndarray of shape (n,)
-        -inf for a query whose answer cannot change which is the best.
+        -inf for a query whose answer cannot change the best one.
 
     Examples
     --------

@@ -12,19 +12,19 @@ import numpy as np
 
 
 def log_information_ratio(gap: np.ndarray | float, information: np.ndarray) -> np.ndarray:
-    """Logarithm of gap**2 / information, the information ratio of [Kirschner2018]_.
+    """Return the logarithm of gap**2 / information, the information ratio of [Kirschner2018]_.
 
     Parameters
     ----------
     gap : float or ndarray of shape (n,)
-        At least 0, of every query, or the same for all.
+        Gaps >= 0 of the queries, or one for all.
     information : ndarray of shape (n,)
-        At least 0, of every query.
+        Information >= 0 about the maximum in an answer to each query.
 
     Returns
     -------
     log_ratio : ndarray of shape (n,)
-        inf where there is no information, -inf where there is some and no gap.
+        inf without information, -inf with information and no gap.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = 2.0 * np.log(gap) - np.log(information)

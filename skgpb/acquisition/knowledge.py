@@ -1,4 +1,4 @@
-r"""The knowledge gradient: by how much an answer is expected to raise the largest mean.
+r"""The knowledge gradient: the expected rise of the largest mean by an answer.
 
 References
 ----------
@@ -16,25 +16,25 @@ from skgpb._core._envelope import log_gains
 def log_knowledge_gradient(
     mean: np.ndarray, covariance: np.ndarray, var: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:
-    """Logarithm of the expected rise of the largest posterior mean by one answer, exact.
+    """Return the logarithm of the exact expected rise of the largest mean by one answer.
 
     Parameters
     ----------
     mean : ndarray of shape (n_targets,)
-        Posterior means of what is to be compared in the end.
+        Posterior means of the targets.
     covariance : ndarray of shape (n_queries, n_targets)
-        Posterior covariances of what can be asked with it.
+        Posterior covariances of the queries with the targets.
     var, noise : ndarray of shape (n_queries,)
         Posterior variances of the queries, and the noise variances of their answers.
 
     Returns
     -------
     log_gain : ndarray of shape (n_queries,)
-        -inf where no answer could change which target has the largest mean.
+        -inf if no answer can change which target has the largest mean.
 
     Examples
     --------
-    A noiseless answer about one of two targets, then one about neither.
+    A noiseless answer about one of two targets, and one about neither.
 
     >>> import numpy as np
     >>> from skgpb.acquisition.knowledge import log_knowledge_gradient

@@ -10,25 +10,24 @@ from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, size_of
 from skgpb._core._tree import first_maximum, tie_tolerance
 
-# Accuracy: calls of the function that a search makes at most, and its differencing step in sides.
+# Accuracy: largest number of calls of the function in a search; its differencing step in sides.
 N_CALLS, STEP = 100, 1e-4
-# Accuracy: a start is left where its next step promises no more than this share of the largest
-# value or slope at the first look; in the same unit the least bend that steps go by.
+# Accuracy: a search stops if its next step promises at most this share of the largest value or
+# slope at the starts; in the same unit the least curvature in Newton steps.
 PROMISE, BEND = 1e-10, 1e-3
-# Accuracy: differences by which a sharp maximum is found, in sides, steps that this takes at most,
-# the longest of them, and the least bend in units of the value; grids that places are rounded to,
-# in sides.
+# Accuracy: of the search for a sharp maximum: width of differences in sides, largest number of
+# steps, largest step, least curvature in units of the value; then grids for rounding, in sides.
 WIDE, N_POLISHES, FAR, SHARP = 1e-3, 6, 1e-2, 1e-4
 GRID, COARSE = 2.0**-24, (2.0**-14, 2.0**-18, 2.0**-22)
-# Mathematics: from values at five nodes to the coefficients of the quartic through them; corners of
-# a square.
+# Mathematics: matrix from values at five nodes to the coefficients of the quartic through them;
+# corners of a square.
 NODES = np.arange(-2.0, 3.0)
 QUARTIC = np.linalg.inv(NODES[:, np.newaxis] ** np.arange(5)).T
 CORNERS = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
 
 
 def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Return the indices of a few of the best points, of which no two are close to each other.
+    """Return the indices of a few of the best points, no two of which are close to each other.
 
     Tied points keep their order.
     """
@@ -36,7 +35,7 @@ def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.nd
     left = np.flatnonzero(~np.isnan(values))
     most = 64 * defaults.N_STARTS
     if len(left) > most:
-        # Points that tie with the last of the best ones are as good as that one.
+        # Points tied with the last of the best ones are as good.
         level = float(np.partition(values[left], -most)[-most])
         left = left[values[left] >= level - tie_tolerance(level, size_of(values))]
     chosen: list[int] = []
@@ -56,17 +55,17 @@ def maximise_in_box(
     box: np.ndarray,
     unit: float = 1.0,
 ) -> tuple[np.ndarray, float]:
-    """Projected BFGS from several starts in step: one call looks at all of them, see D-H23.
+    """Maximise a function in a box by projected BFGS from several starts at once, see D-H23.
 
-    ``function`` takes points (n, d) and returns values (n,). Derivatives are finite
-    differences. If several ends tie (D-G1), the end of the first start is returned, with its value.
-    ``unit`` is the unit of the quantities that the values are computed from.
+    ``function`` takes points (n, d) and returns values (n,); one call evaluates the points of all
+    searches. Derivatives are finite differences. Return the best end and its value; if several ends
+    tie (D-G1), those of the first start. ``unit`` is the unit of the quantities behind the values.
     """
     lower, side = box[:, 0], box[:, 1] - box[:, 0]
     best, tops = starts.copy(), np.full(len(starts), -np.inf)
 
     def look(U: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values (k,), slopes and bends along the axes (k, d), at points U of the unit cube."""
+        """Return values (k,), slopes and curvatures (k, d) along the axes at points U (k, d)."""
         k, d = U.shape
         # Two steps along each axis: one forward and one back, or both inwards at a face.
         inwards = (U < STEP).astype(np.float64) - (U > 1.0 - STEP)
@@ -89,7 +88,7 @@ def maximise_in_box(
     B = with_diagonal(np.broadcast_to(np.eye(len(box)), (len(U), len(box), len(box))), bends)
     lengths = np.ones(len(U))
     for _ in range(N_CALLS - 1):
-        V = np.clip(U + lengths[:, np.newaxis] * uphill(B, U, slopes), 0.0, 1.0)
+        V = np.clip(U + lengths[:, np.newaxis] * newton_steps(B, U, slopes), 0.0, 1.0)
         promised = ((V - U) * slopes).sum(axis=1)
         live = promised > PROMISE
         if not live.any():
@@ -100,27 +99,27 @@ def maximise_in_box(
         found, there, bends = (x / scale for x in look(V, which))
         gained = found - values
         better = gained > 1e-4 * promised
-        # Otherwise half as far at most, as the parabola through what is known says.
+        # Otherwise at most half as far: the step to the top of the parabola through both values.
         shorter = np.maximum(0.1, 0.5 * promised / np.maximum(promised - gained, promised))
         lengths = np.where(better, 1.0, lengths * shorter)
-        B = np.where(better[:, None, None], updated(B, V - U, slopes - there, bends), B)
+        B = np.where(better[:, None, None], update_bfgs(B, V - U, slopes - there, bends), B)
         values = np.where(better, found, values)
         U, slopes = (np.where(better[:, None], *x) for x in ((V, U), (there, slopes)))
     i = first_maximum(tops, tie_tolerance(float(tops.max()), unit))
-    return polished(function, best[i], float(tops[i]), box, unit)
+    return make_reproducible(function, best[i], float(tops[i]), box, unit)
 
 
-def polished(
+def make_reproducible(
     function: Callable[[np.ndarray], np.ndarray],
     best: np.ndarray,
     top: float,
     box: np.ndarray,
     unit: float = 1.0,
 ) -> tuple[np.ndarray, float]:
-    """Move the end of a search to where it is on every processor, with the value there.
+    """Return the end of a search as the same point on every processor, and the value there.
 
     A search ends where the remaining gain is small, and rounding decides where exactly. A sharp
-    maximum is found exactly, and the digits affected by rounding are cut off. For any other
+    maximum is computed exactly, and its digits affected by rounding are cut off. For any other
     maximum, such as a ridge, digits are cut off as long as the value does not change.
     """
     lower, side = box[:, 0], box[:, 1] - box[:, 0]
@@ -140,9 +139,9 @@ def polished(
 def sharp_maximum(
     function: Callable[[np.ndarray], np.ndarray], u: np.ndarray, unit: float
 ) -> np.ndarray | None:
-    """Return where slopes vanish near a point of the unit cube; None if it is no sharp maximum.
+    """Return the sharp maximum near a point u (d,) of the unit cube; None if there is none.
 
-    Newton's method, by differences that are so wide that rounding hardly counts.
+    Newton's method, with differences so wide that rounding hardly matters.
     """
     d, bends = len(u), np.empty((0, 0))
     axes, (first, second) = np.arange(d), np.triu_indices(d, 1)
@@ -182,16 +181,19 @@ def sharp_maximum(
     return None
 
 
-def uphill(B: np.ndarray, U: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Return steps (k, d) to where slopes vanish if they fall by B; no step crosses a face."""
+def newton_steps(B: np.ndarray, U: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Return steps (k, d) to zero slopes, with -B the curvature; no step crosses a face."""
     held = ((U <= 0.0) & (slopes < 0.0)) | ((U >= 1.0) & (slopes > 0.0))
     free = ~(held[:, :, None] | held[:, None, :])
     slopes = np.where(held, 0.0, slopes)
     return np.linalg.solve(np.where(free, B, np.eye(U.shape[1])), slopes[..., None])[..., 0]
 
 
-def updated(B: np.ndarray, s: np.ndarray, y: np.ndarray, bends: np.ndarray) -> np.ndarray:
-    """B (k, d, d) after steps s over which slopes fell by y: BFGS, but for the diagonal."""
+def update_bfgs(B: np.ndarray, s: np.ndarray, y: np.ndarray, bends: np.ndarray) -> np.ndarray:
+    """Return B (k, d, d) after a BFGS update, with ``bends`` as its diagonal.
+
+    Over the steps s (k, d) the slopes fell by y (k, d).
+    """
     Bs = (B @ s[..., None])[..., 0]
     sBs, sy = (s * Bs).sum(axis=1), np.abs((s * y).sum(axis=1))
     known = sy > 1e-8 * np.sqrt((s**2).sum(axis=1) * (y**2).sum(axis=1))
@@ -202,7 +204,7 @@ def updated(B: np.ndarray, s: np.ndarray, y: np.ndarray, bends: np.ndarray) -> n
 
 
 def with_diagonal(B: np.ndarray, bends: np.ndarray) -> np.ndarray:
-    """Rows and columns of B (k, d, d) scaled so that bends (k, d) are the diagonal."""
+    """Scale the rows and columns of B (k, d, d) so that ``bends`` (k, d) are its diagonal."""
     ratio = np.sqrt(np.maximum(np.abs(bends), BEND) / np.diagonal(B, axis1=1, axis2=2))
-    # A little more of the diagonal keeps rounding from making it singular.
+    # The enlarged diagonal keeps rounding from making B singular.
     return B * ratio[:, :, None] * ratio[:, None] * (1.0 + 1e-9 * np.eye(bends.shape[1]))

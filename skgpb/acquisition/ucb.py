@@ -19,15 +19,15 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import first_of_rows
 
-# Memory: numbers drawn at once: 32 MB.
+# Memory: number of values drawn at once (32 MB).
 DRAWN_AT_ONCE = 2**22
 
 
 def union_bound_beta(t: int, n_arms: int, delta: float) -> float:
-    """Exploration term beta_t of finitely many arms, Theorem 1 of [Srinivas2010]_.
+    """Return the exploration term beta_t of finitely many arms, Theorem 1 of [Srinivas2010]_.
 
-    Arm by arm and round by round, f stays within sqrt(beta_t) standard deviations of its mean
-    but with probabilities that add up to delta.
+    In all rounds and for all arms f stays within sqrt(beta_t) standard deviations of its mean,
+    except with a probability of at most delta.
 
     Parameters
     ----------
@@ -47,22 +47,22 @@ def union_bound_beta(t: int, n_arms: int, delta: float) -> float:
 
 
 def scheduled_beta(t: int, regret: str, horizon: int | None) -> float:
-    """Exploration term beta_t that measured best where the kernel is learned.
+    """Return the exploration term beta_t that measured best with a learned kernel.
 
     Parameters
     ----------
     t : int
         Round, counted from 1.
     regret : {"cumulative", "simple"}
-        The regret that is to be small.
+        Regret to be minimised.
     horizon : int or None
-        Number of rounds, None if it is not known. The square root of beta_t then decreases
+        Number of rounds; None if it is unknown. With a horizon the square root of beta_t decreases
         linearly, and would be 0 in the round after the last one.
 
     Returns
     -------
     beta : float
-        Rounds after the horizon have the beta of an unknown one.
+        In rounds after the horizon the beta without one.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def scheduled_beta(t: int, regret: str, horizon: int | None) -> float:
 
 
 def own_reduction(std: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Fall of an arm's own standard deviation by one more pull: equation 37 with x' = x.
+    """Return the fall of an arm's standard deviation by one more pull: equation 37 with x' = x.
 
     Parameters
     ----------
@@ -95,20 +95,22 @@ def own_reduction(std: np.ndarray, noise: np.ndarray) -> np.ndarray:
     return std * share / (1.0 + left)
 
 
-def shares_of_first(draw: Callable[[int], np.ndarray], n_draws: int, n_arms: int) -> np.ndarray:
-    """Return how often each arm has the largest value of a draw, ties to the first; Algorithm 2.
+def argmax_frequencies(draw: Callable[[int], np.ndarray], n_draws: int, n_arms: int) -> np.ndarray:
+    """Return the frequency with which each arm is the maximiser of a draw; Algorithm 2.
+
+    Ties go to the first arm.
 
     Parameters
     ----------
     draw : callable
-        Takes a number k and returns k further draws of all arms, shape (k, n_arms).
+        Takes a number k and returns k more draws of all arms, shape (k, n_arms).
     n_draws, n_arms : int
-        Number of draws in all and of arms.
+        Number of draws and of arms.
 
     Returns
     -------
-    shares : ndarray of shape (n_arms,)
-        They sum to one.
+    frequencies : ndarray of shape (n_arms,)
+        With sum 1.
     """
     counts = np.zeros(n_arms)
     at_once = max(1, DRAWN_AT_ONCE // n_arms)

@@ -1,4 +1,4 @@
-"""The queries of the combinatorial bandits: one arm for each campaign."""
+"""Queries of the combinatorial bandits: one arm for each campaign."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.first_design import first_points, in_sides, next_place
+from skgpb.domains.first_design import first_points, next_place, to_unit_cube
 from skgpb.domains.query import PointsQuery, Query, with_fields
 from skgpb.domains.space import ParameterSpace, Span
 from skgpb.utils.validation import box_around
@@ -27,14 +27,14 @@ class Allocation(Query):
     arms : tuple of n_campaigns Arm
         The arm of each campaign.
     indices : tuple of n_campaigns int
-        Their rows in the arms of the campaigns.
+        Indices of these arms in the sets of the campaigns.
     costs : ndarray of shape (n_campaigns,)
         Cost of each arm.
     cost : float
         Total cost.
     points : ndarray of shape (1, n_features)
-        The centres of the arms side by side, a row as ``predict`` takes it; ``np.asarray``
-        gives it too.
+        The centres of the arms side by side, a row for ``predict``; also the result of
+        ``np.asarray``.
     """
 
     arms: tuple[Arm, ...]
@@ -42,7 +42,7 @@ class Allocation(Query):
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """Rows in the arms of the campaigns."""
+        """Indices of the arms in the sets of the campaigns."""
         return tuple(arm.index for arm in self.arms)
 
     @property
@@ -51,12 +51,12 @@ class Allocation(Query):
         return float(self.costs.sum())
 
     def find_points(self) -> np.ndarray:
-        """Centres of the arms side by side."""
+        """Return the centres of the arms side by side."""
         return np.concatenate([arm.center for arm in self.arms])[np.newaxis]
 
     @property
     def box(self) -> np.ndarray:
-        """Lower corners of the arms side by side, then upper ones."""
+        """Lower corners of the arms side by side, followed by the upper ones."""
         lower = [arm.lower for arm in self.arms]
         return np.concatenate(lower + [arm.upper for arm in self.arms])
 
@@ -64,7 +64,7 @@ class Allocation(Query):
         return hash((self.arms, self.costs.tobytes()))
 
     def describe(self) -> str:
-        """Rows and costs."""
+        """Return indices and costs as text."""
         return f"Allocation(indices={self.indices}, costs={self.costs})"
 
 
@@ -79,7 +79,8 @@ class AllocationSet:
     costs : sequence of ndarrays of shape (n_arms_i,)
         Cost of each arm.
     priced : bool, default=False
-        Whether points cost what they are, so that the cost of points that are no arms is known.
+        Whether the first coordinate of a point is its cost, so that points outside the sets have a
+        known cost.
     names : sequence of str, default=None
         Names of the campaigns; None if they have none.
 
@@ -113,10 +114,10 @@ class AllocationSet:
         self.space: ParameterSpace | None = ParameterSpace.from_axes(axes) if axes else None
 
     def allocation(self, choice: Sequence[int] | NDArray[np.intp]) -> Allocation:
-        """Return the query that has the chosen arm of each campaign."""
+        """Return the query with the chosen arm of each campaign."""
         arms = (arms.arm(int(k)) for arms, k in zip(self.campaigns, choice, strict=True))
         costs = [cost[k] for cost, k in zip(self.costs, choice, strict=True)]
-        return Allocation(tuple(arms), np.array(costs)).named(self.space)
+        return Allocation(tuple(arms), np.array(costs)).with_names(self.space)
 
     def first_allocation(
         self,
@@ -126,31 +127,32 @@ class AllocationSet:
         seed: int,
         best: Callable[[np.ndarray], np.ndarray],
     ) -> Allocation | None:
-        """Return, of n random affordable allocations, the one farthest from the known ones.
+        """Return the one of n random affordable allocations farthest from the evaluated ones.
 
-        They are those nearest to points that fill the space of all arms, whatever these cost.
+        The n allocations are the nearest to points that fill the space of all arms evenly,
+        regardless of cost.
 
         Parameters
         ----------
         n : int
             Number of allocations.
         known, failed : ndarray of shape (m, n_features)
-            Centres of arms that were played, or in vain, side by side.
+            Centres of evaluated arms, and of failed ones, side by side.
         seed : int
             Seeds the points.
         best : callable
-            Takes values of all arms, end to end, (n, n_arms), and returns the choices within the
-            budget of the largest sums, (n, n_campaigns).
+            Takes values of all arms, concatenated, (n, n_arms), and returns the choices with the
+            largest sums within the budget, (n, n_campaigns).
 
         Returns
         -------
         allocation : Allocation or None
-            None if the known allocations already fill the space.
+            None if the evaluated allocations already fill the space.
         """
         bounds = np.concatenate([arms.bounds for arms in self.campaigns])
-        targets = self.columns(in_sides(first_points(bounds, n, seed, len(failed)), bounds))
+        targets = self.columns(to_unit_cube(first_points(bounds, n, seed, len(failed)), bounds))
         values = [
-            -cdist(target, in_sides(arms.places_of(arms.rows), arms.bounds), "sqeuclidean")
+            -cdist(target, to_unit_cube(arms.places_of(arms.rows), arms.bounds), "sqeuclidean")
             for arms, target in zip(self.campaigns, targets, strict=True)
         ]
         choices = best(np.concatenate(values, axis=1))
@@ -160,18 +162,18 @@ class AllocationSet:
         return None if number is None else allocations[number]
 
     def columns(self, X: np.ndarray) -> list[np.ndarray]:
-        """Columns of X (n, n_features) that belong to each campaign."""
+        """Return the columns of X (n, n_features) for each campaign."""
         widths = [len(arms.bounds) for arms in self.campaigns]
         return np.split(X, np.cumsum(widths)[:-1], axis=1)
 
     def parts_of(self, query: Allocation | PointsQuery) -> list[Arm | PointsQuery]:
-        """Return what each campaign plays."""
+        """Return the query of each campaign."""
         if isinstance(query, Allocation):
             return list(query.arms)
         return [PointsQuery(part.copy()) for part in self.columns(query.points)]
 
     def resolve(self, query: Allocation) -> None:
-        """Raise ValueError unless a query is one of the allocations, whatever it costs."""
+        """Raise ValueError unless a query is one of the allocations, with any costs."""
         if len(query.arms) != len(self.campaigns):
             raise ValueError(
                 f"{query} has {len(query.arms)} campaigns, expected {len(self.campaigns)}"
@@ -180,12 +182,12 @@ class AllocationSet:
             arms.resolve(arm)
 
     def slots_of(self, query: Allocation | PointsQuery) -> NDArray[np.intp]:
-        """Return the indices of the arms, -1 for unknown arms, shape (n_campaigns,)."""
+        """Return the indices of the arms (n_campaigns,), -1 for unknown arms."""
         pairs = zip(self.campaigns, self.parts_of(query), strict=True)
         return np.array([arms.slot_of(part) for arms, part in pairs], dtype=np.intp)
 
     def cost_of(self, query: Allocation | PointsQuery) -> float:
-        """Cost of a query, NaN where it is not known."""
+        """Return the cost of a query, NaN if it is unknown."""
         total = 0.0
         parts = zip(self.costs, self.slots_of(query), self.parts_of(query), strict=True)
         for costs, slot, part in parts:

@@ -1,8 +1,8 @@
-"""Sets of linear functionals of f, as queries or as targets, and the queries made from them.
+"""Sets of linear functionals of f, used as queries or targets, and the queries made from them.
 
-A set is rows of descriptors with a :class:`~skgpb.domains.layout.Layout`. Points, boxes,
-weighted averages over points, and values of several functions are all such sets, in contexts or
-without: the layout says what the columns are, and the kernel what they mean.
+A set has rows of descriptors and a :class:`~skgpb.domains.layout.Layout`. Points, boxes, weighted
+averages over points, and values of several functions are all such sets, with contexts or without:
+the layout defines the columns, and the kernel interprets them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skgpb.utils.validation import check_inside
 
 __all__ = ["Arm"]
 
-# Accuracy: contexts that represent all of them, as many as have so many rows but not fewer (D-H21).
+# Accuracy: number of representative contexts: at least, and so many that rows reach this (D-H21).
 FEWEST_CONTEXTS, MOST_CONTEXT_ROWS = 10, 2_000
 
 
@@ -30,32 +30,32 @@ FEWEST_CONTEXTS, MOST_CONTEXT_ROWS = 10, 2_000
 class Arm(Query):
     """A query that observes a linear functional of f: an arm, a cell, a district.
 
-    It is immutable and hashable, and ``np.asarray(arm)`` gives :attr:`points`. The set that it
-    comes from determines its attributes; the others raise AttributeError.
+    It is immutable and hashable, and ``np.asarray(arm)`` gives :attr:`points`. The set of an arm
+    determines its attributes; access to others raises AttributeError.
 
     Attributes
     ----------
     index : int
-        Its number in the set; -1 where the set stands for all of a box.
+        Its index in the set; -1 for a candidate that represents a box.
     descriptor : ndarray of shape (n_columns,)
-        The row that the kernel takes.
+        Row for the kernel.
     points : ndarray of shape (S, d)
         Points at which f is evaluated. The reward is the average there, weighted by
         :attr:`weights` if the query has them.
     lower, upper, center : ndarray of shape (d,)
-        Corners and centre of the box around it; the same point three times where it is a point.
+        Corners and centre of the box around it; all three are equal for a point.
     counts : tuple of d ints or None
-        Representatives of a box along each axis; None where the query is no box.
+        Number of representatives of a box along each axis; None if the query is no box.
     context : ndarray of shape (d_c,)
-        The context that was asked for. Points, corners and rows begin with it.
+        The context of ``ask``. Points, corners and rows begin with it.
     actions : ndarray of shape (S, d - d_c)
         The points without the context.
     task : int
-        Number of the function that is asked, if there are several; function 0 is maximised.
+        Index of the function that is evaluated, if there are several; function 0 is maximised.
     name : str or int
         Name of a weighted set of points.
     weights : ndarray of shape (S,)
-        Weights of its points, of sum 1: the answer is ``weights @ f(points)``.
+        Weights of its points, with sum 1: the answer is ``weights @ f(points)``.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Arm(Query):
 
     index: int
     descriptor: np.ndarray
-    # By default that of the sides of the descriptor.
+    # None stands for points.
     layout: Layout = None  # type: ignore[assignment]
     _name: str | int | None = None
     _members: np.ndarray | None = None
@@ -81,7 +81,7 @@ class Arm(Query):
         Query.__post_init__(self)
 
     def find_points(self) -> np.ndarray:
-        """The point, representatives of the box, or members of the set."""
+        """Return the point, representatives of the box, or members of the set."""
         if self._members is not None:
             if not self.layout.n_context:
                 return self._members
@@ -119,7 +119,7 @@ class Arm(Query):
         """Box [lower, upper], shape (2 d,)."""
         return np.concatenate([self.lower, self.upper])
 
-    # -- what it is -------------------------------------------------------------------------
+    # -- attributes -------------------------------------------------------------------------
 
     @property
     def counts(self) -> tuple[int, ...] | None:
@@ -128,7 +128,7 @@ class Arm(Query):
 
     @property
     def context(self) -> np.ndarray:
-        """The context that was asked for, shape (d_c,)."""
+        """The context of ``ask``, shape (d_c,)."""
         if not self.layout.n_context:
             raise AttributeError("this query has no context: its optimizer has no context_bounds")
         return self.descriptor[: self.layout.n_context]
@@ -145,7 +145,7 @@ class Arm(Query):
 
     @property
     def task(self) -> int:
-        """Number of the function that is asked."""
+        """Index of the function that is evaluated."""
         if self.layout.task_column != 0.0:
             raise AttributeError("this query has no task: its optimizer has one fidelity only")
         return int(self.descriptor[-1])
@@ -185,19 +185,19 @@ class Arm(Query):
         return f"Arm({', '.join(f'{name}={text}' for name, text in what.items())})"
 
     def describe(self) -> str:
-        """Number and row, or the name of a set of points."""
+        """Return index and row, or the name of a set of points, as text."""
         what = f"descriptor={self.descriptor}" if self._name is None else f"name={self._name!r}"
         where = f"context={self.context}, " if self.layout.n_context else ""
         return f"Arm(index={self.index}, {where}{what})"
 
 
 class ArmSet:
-    """A finite set of functionals: it makes queries, finds them, and has their descriptor rows.
+    """A finite set of functionals, with their queries and descriptor rows.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_columns)
-        The descriptors, without contexts.
+        Descriptors, without contexts.
     bounds : ndarray of shape (d, 2)
         Box around them.
     layout : Layout, default=None
@@ -207,14 +207,14 @@ class ArmSet:
     names : list, default=None
         Names of the queries.
     members : list of pairs of ndarrays, default=None
-        Points (S_i, d) over which each query averages, and what they count (S_i,).
+        Points (S_i, d) over which each query averages, and their weights (S_i,).
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows, n_columns)
-        The descriptors, in the present context where there are contexts.
+        Descriptors, in the present context if there are contexts.
     context : ndarray of shape (d_c,) or None
-        The present context; :meth:`at_context` returns the set in another one.
+        The present context; :meth:`with_context` returns the set in another one.
 
     Examples
     --------
@@ -228,14 +228,14 @@ class ArmSet:
     2
     """
 
-    #: Kind of thing that has a price and a noise variance of its own.
+    #: Groups of queries with a cost and a noise variance of their own, in messages.
     kind: ClassVar[str] = "query"
-    #: Whether finitely many points stand for all points of a box.
+    #: Whether finitely many points represent all points of a box.
     is_discretization: ClassVar[bool] = False
-    #: Whether they stay, and f is so smooth that few of them decide all others.
+    #: Whether the members are fixed, and f is so smooth that few of them determine all others.
     has_root: ClassVar[bool] = False
 
-    #: Fields that files keep: none where no members move.
+    #: Fields in files: none if no members move.
     _kept_fields: ClassVar[tuple[str, ...]] = ()
 
     rows: np.ndarray
@@ -257,12 +257,12 @@ class ArmSet:
         self.names = names
         self.members = members
         self.context = None
-        # Box of contexts, and the names of all sides, first the sides of contexts.
+        # Box of contexts, and the names of all sides, with the sides of contexts first.
         self.context_bounds: np.ndarray = np.empty((0, 2))
         self.space_of_all = space
-        # Sides of regions of which any can be asked, wherever they lie: of members, none.
+        # Sides (n, d) of regions that may be asked at any place; none in a set of members.
         self.sizes: np.ndarray = np.empty((0, len(bounds)))
-        # The first design, once it was asked for.
+        # Indices of the first design, empty before its first query.
         self._first = np.empty(0, dtype=np.intp)
         self._lie_at(rows)
 
@@ -270,9 +270,11 @@ class ArmSet:
         return len(self.rows)
 
     def _lie_at(self, plain: np.ndarray) -> None:
-        """Take other rows, which have no contexts."""
+        """Set other rows, without contexts."""
         self.plain = plain
-        self.rows = plain if self.context is None else self.layout.beside(self.context, plain)
+        self.rows = (
+            plain if self.context is None else self.layout.with_contexts(self.context, plain)
+        )
 
     @property
     def counts(self) -> tuple[int, ...] | None:
@@ -281,22 +283,22 @@ class ArmSet:
 
     # -- contexts ---------------------------------------------------------------------------
 
-    def in_contexts(self, bounds: np.ndarray, space: ParameterSpace | None = None) -> Self:
-        """Return the same set in contexts, at first in the middle of their box.
+    def add_contexts(self, bounds: np.ndarray, space: ParameterSpace | None = None) -> Self:
+        """Return the same set with contexts, at the middle of their box.
 
         Parameters
         ----------
         bounds : ndarray of shape (d_c, 2)
             Box of contexts.
         space : ParameterSpace, default=None
-            Names of all sides, first the sides of contexts.
+            Names of all sides, with the sides of contexts first.
         """
         out = copy(self)
-        out.layout = self.layout.in_contexts(len(bounds))
+        out.layout = self.layout.add_contexts(len(bounds))
         out.context_bounds, out.space_of_all = bounds, space
-        return out.at_context(bounds.mean(axis=1))
+        return out.with_context(bounds.mean(axis=1))
 
-    def at_context(self, context: np.ndarray) -> Self:
+    def with_context(self, context: np.ndarray) -> Self:
         """Return the same set in a context (d_c,)."""
         out = copy(self)
         out.context = context
@@ -307,41 +309,41 @@ class ArmSet:
 
     @property
     def follows(self) -> bool:
-        """True if some of its members follow the posterior."""
+        """True if some members follow the posterior."""
         return False
 
     def make_candidates(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
-        """Choose all members of round t anew, where that is due; whether it was."""
+        """Renew the candidates of round t if that is due; return whether it was."""
         return False
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
-        """Let members that follow the posterior move to incumbents; return the rows that moved."""
+        """Move members that follow the posterior to incumbents; return the indices that moved."""
         return np.empty(0, dtype=np.intp)
 
     def resample_all(self) -> None:
-        """Mark all members that follow the posterior to be moved at the next move."""
+        """Request that all members that follow the posterior move at the next ``resample``."""
 
     def move_to(self, query: Arm | PointsQuery) -> int:
-        """Let a member that moves lie where a query does, and return its row, or -1."""
+        """Move a member to the place of a query; return its index, or -1 if none can move."""
         return -1
 
     def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
-        """Return the largest slope that the prior expects of f, if members depend on it."""
+        """Return the largest prior slope of f; 0 if members do not depend on it."""
         return 0.0
 
-    # -- prices -----------------------------------------------------------------------------
+    # -- costs ------------------------------------------------------------------------------
 
     @property
     def n_cost_groups(self) -> int:
-        """Number of kinds of queries that may have a price of their own, see :attr:`kind`."""
+        """Number of groups of queries with a cost of their own, see :attr:`kind`."""
         return len(self)
 
-    def per_query(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the number of each query, given one for each kind."""
+    def query_values(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the value of each query, given one value for each cost group."""
         return numbers
 
     def cost_group(self, query: Arm | PointsQuery) -> int:
-        """Return the kind of a query, in any context; -1 if there is none."""
+        """Return the cost group of a query, in any context; -1 if the query is not in the set."""
         if isinstance(query, Arm) and query.index >= 0:
             return query.index
         return self.slot_of(query)
@@ -349,26 +351,26 @@ class ArmSet:
     # -- queries ----------------------------------------------------------------------------
 
     def arm(self, slot: int) -> Arm:
-        """Return the query of a number."""
+        """Return the query with this index."""
         return self.query_of(slot, self.rows[slot].copy())
 
     def query_of(self, index: int, descriptor: np.ndarray) -> Arm:
-        """Return the query that a row (n_columns,) describes."""
+        """Return the query of a row (n_columns,)."""
         name = None if self.names is None else self.names[index]
         points, weights = (None, None) if self.members is None else self.members[index]
         arm = Arm(index, descriptor, self.layout, name, points, weights)
-        return arm.named(self.space_of_all)
+        return arm.with_names(self.space_of_all)
 
     def named_arm(self, name: str) -> Arm:
-        """Return the query that is called so."""
+        """Return the query with this name."""
         labels = self.names or []
         if name not in labels:
             shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
             raise ValueError(f"there is no query named {name!r}; the names are {shown}")
         return self.arm(labels.index(name))
 
-    def told(self, values: np.ndarray) -> Arm | None:
-        """Return the query that points with further columns stand for, or None."""
+    def query_from_values(self, values: np.ndarray) -> Arm | None:
+        """Return the query of a point with further columns, or None if it is not one."""
         return None
 
     def slot_of(self, query: Arm | PointsQuery) -> int:
@@ -382,35 +384,35 @@ class ArmSet:
         """Return the index of the query of one row (1, n_columns), -1 if there is none."""
         if len(block) != 1:
             return -1
-        # The last column tells nearly all of them apart; contexts are in the first ones.
+        # The last column distinguishes nearly all of them; the first ones have contexts.
         near = np.flatnonzero(self.rows[:, -1] == block[0, -1])
         equal = near[(self.rows[near] == block).all(axis=1)]
         return int(equal[0]) if len(equal) else -1
 
     def different_from(self, query: Arm) -> np.ndarray:
-        """Return whether each query differs from one, shape (n_queries,)."""
+        """Return a mask (n_queries,) of the queries that differ from ``query``."""
         if query.index >= 0 and self.slot_of(query) >= 0:
             return np.arange(len(self)) != query.index
         # Candidates that follow the posterior may coincide with others.
         return (self.rows != query.descriptor).any(axis=1)
 
     def arm_at(self, block: np.ndarray) -> Arm | None:
-        """Return the query that observes what a row (1, n_columns) describes, or None."""
+        """Return the query of a row (1, n_columns), or None if it is not in the set."""
         slot = self.slot_of_row(block)
         return self.arm(slot) if slot >= 0 else None
 
     def placements_of(self, slot: int) -> Placements | None:
-        """Return where the query of a row could lie as well; None if it is one of finitely many."""
+        """Return the possible places of a query of this kind; None if they are finitely many."""
         return None
 
     def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
-        """Descriptor rows of what a query observes."""
+        """Return the descriptor rows of a query."""
         if isinstance(query, Arm):
             return query.descriptor[np.newaxis]
         return self.rows_of(query.points)
 
     def resolve(self, query: Arm) -> None:
-        """Raise ValueError unless a query is one of these."""
+        """Raise ValueError unless a query is in the set."""
         if not self._knows(query):
             raise ValueError(
                 f"{query} is not one of this optimizer's arms ({len(self)} of "
@@ -426,34 +428,36 @@ class ArmSet:
             return False
         if n:
             plain = self.layout.actions_of(row[np.newaxis])
-            if not np.array_equal(self.layout.beside(query.context, plain)[0], row):
+            if not np.array_equal(self.layout.with_contexts(query.context, plain)[0], row):
                 return False
             check_inside(query.context[np.newaxis], self.context_bounds)
             row = plain[0]
         return self._has(query.index, row)
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
-        """Return whether the query of this number has this row, without contexts."""
+        """Return whether the query with this index has this row, without contexts."""
         return 0 <= index < len(self) and np.array_equal(self.plain[index], plain)
 
     def _is_inside(self, plain: np.ndarray) -> bool:
-        """Return True; raise ValueError where a row without a context is not within the box."""
-        check_inside(np.concatenate(self.layout.of_actions.corners(plain[np.newaxis])), self.bounds)
+        """Return True; raise ValueError if a row without context is outside the box."""
+        check_inside(
+            np.concatenate(self.layout.actions_layout.corners(plain[np.newaxis])), self.bounds
+        )
         return True
 
     # -- rows -------------------------------------------------------------------------------
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, n_columns) of values of f at points (n, n_sides)."""
+        """Return descriptor rows (n, n_columns) of values of f at points (n, n_sides)."""
         return self.layout.rows_of(points)
 
     def places_of(self, rows: np.ndarray) -> np.ndarray:
-        """Points (n, n_sides), or centres, that rows describe, contexts included."""
+        """Return the points (n, n_sides), or centres, of rows, contexts included."""
         return self.layout.places(rows)
 
     def every_place(self) -> np.ndarray:
         """Return the points of the queries without contexts, shape (n_queries, d)."""
-        return self.layout.of_actions.places(self.plain)
+        return self.layout.actions_layout.places(self.plain)
 
     def every_row(self) -> np.ndarray:
         """Return the rows of all queries, or of representatives, in representative contexts."""
@@ -462,36 +466,36 @@ class ArmSet:
             return self.rows
         each = max(FEWEST_CONTEXTS, MOST_CONTEXT_ROWS // len(self.plain))
         contexts = spread_points(self.context_bounds, each, np.full(n, 0.5))
-        return np.concatenate([self.layout.beside(each, self.plain) for each in contexts])
+        return np.concatenate([self.layout.with_contexts(each, self.plain) for each in contexts])
 
     def probes(self, n: int, shift: np.ndarray) -> np.ndarray:
-        """Return rows of n points where candidates may move, none where they do not."""
+        """Return rows of n points where candidates may move; empty if they do not move."""
         return self.rows[:0]
 
     def rivals(self) -> np.ndarray:
-        """Rows that stand for all that could be recommended, for a look at how much is at stake."""
+        """Return rows that represent all possible recommendations, to estimate the gap."""
         return self.rows.copy()
 
     # -- first design -----------------------------------------------------------------------
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Return, of n queries that fill the domain evenly, the one farthest from known queries.
+        """Return the one of n queries that fill the domain evenly farthest from evaluated ones.
 
         Parameters
         ----------
         n : int
             Size of the first design.
         known : ndarray of shape (m, n_columns)
-            Rows that were asked or told, in whatever context.
+            Rows of evaluated or pending queries, in any context.
         failed : ndarray of shape (k, n_columns)
-            Rows that were tried in vain.
+            Rows of failed queries.
         seed : int
             Seeds the design.
 
         Returns
         -------
         arm : Arm or None
-            None if the known queries already fill the space.
+            None if the evaluated queries already fill the space.
         """
         places, more = self.every_place(), len(failed)
         if len(self._first) < min(n + more, len(self)):
@@ -503,20 +507,21 @@ class ArmSet:
         self, places: np.ndarray, n: int, known: np.ndarray, failed: np.ndarray
     ) -> int | None:
         known, failed = (
-            self.layout.of_actions.places(self.layout.actions_of(rows)) for rows in (known, failed)
+            self.layout.actions_layout.places(self.layout.actions_of(rows))
+            for rows in (known, failed)
         )
         return next_place(places, n, known, failed, self.bounds)
 
     def arm_in(self, placements: Placements, place: np.ndarray) -> Arm:
-        """Return the query that lies at a place (n_free,) of placements."""
+        """Return the query at a place (n_free,) of ``placements``."""
         return self.placed_arm(placements.rows_at(place[np.newaxis])[0])
 
     def query_of_box(self, box: np.ndarray) -> Arm:
-        """Return the query about the average over a box (2 d,), where rows describe boxes."""
+        """Return the query of the average over a box (2 d,), if rows describe boxes."""
         assert self.describes_boxes
         lower, upper = np.split(box, 2)
         for i, (_, axis) in enumerate([] if self.space is None else self.space.axes):
-            # One of several values is at its middle, not a cell around it.
+            # A single separate value is a point at the middle of its interval, not a cell.
             if isinstance(axis, SeparateAxis) and len(set(axis.run(lower[i], upper[i]))) == 1:
                 lower[i] = upper[i] = 0.5 * (lower[i] + upper[i])
         return self.placed_arm(np.concatenate([lower, upper]))
@@ -527,8 +532,8 @@ class ArmSet:
         return self.layout.boxes and self.layout.task_column is None
 
     def placed_arm(self, plain: np.ndarray) -> Arm:
-        """Return the query of a row without a context, in the present one; it has no number."""
+        """Return the query of a row without context, in the present context, with index -1."""
         row = plain[np.newaxis]
         if self.context is not None:
-            row = self.layout.beside(self.context, row)
+            row = self.layout.with_contexts(self.context, row)
         return self.query_of(-1, row[0].copy())

@@ -1,4 +1,4 @@
-"""Balls as queries, and the balls that cover a box."""
+"""Balls as queries, and the balls of a covering of a box."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skgpb.kernels._boxes import boxes_from_points
 
 __all__ = ["Ball"]
 
-# Position of a ball: its centre in the unit cube, its depth, its number or -1.
+# A ball: its centre in the unit cube, its depth, and its index or -1.
 Place = tuple[np.ndarray, int, int]
 
 
@@ -28,18 +28,18 @@ class Ball(Query):
     Attributes
     ----------
     index : int
-        Number of the ball, the oldest being 0; -1 for a ball that is not part of the covering.
+        Index of the ball, 0 for the oldest; -1 for a ball outside the covering.
     depth : int
         Number of times that its radius was halved.
     center : ndarray of shape (d,)
         The centre.
     radius : float
-        The radius, lengths being measured in units of the domain's sides.
+        The radius, in units of the domain's sides.
     lower, upper : ndarray of shape (d,)
         Corners of the smallest box around the part of the ball inside the domain; under the
         sup norm that part is the box.
     spec : tuple of d ints or None
-        Representatives per axis of the box; None where the centre is the only one.
+        Number of representatives of the box along each axis; None if only the centre is evaluated.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Ball(Query):
     spec: tuple[int, ...] | None
 
     def find_points(self) -> np.ndarray:
-        """The centre, or representatives of the box [lower, upper]."""
+        """Return the centre, or representatives of the box [lower, upper]."""
         if self.spec is None:
             return self.center[None]
         return self.spread(self.lower, self.upper, self.spec)
@@ -71,16 +71,16 @@ class Ball(Query):
         return np.concatenate([self.lower, self.upper])
 
     def describe(self) -> str:
-        """Number, place and size."""
+        """Return index, centre and size as text."""
         where = f"center={self.center}, radius={self.radius}"
         return f"Ball(index={self.index}, depth={self.depth}, {where})"
 
 
 @dataclass(eq=False, repr=False)
 class Balls:
-    """Balls that cover a box: it makes queries and finds their balls.
+    """The balls of a covering of a box, and their queries.
 
-    Inside, lengths are in units of the domain's sides, so that the domain is the unit cube.
+    Lengths are in units of the domain's sides, in which the domain is the unit cube.
 
     Parameters
     ----------
@@ -89,7 +89,8 @@ class Balls:
     covering : Covering
         The balls, in the unit cube.
     spec : tuple of d ints or None
-        Representatives per axis of a ball; None where balls answer at their centres.
+        Number of representatives of a ball along each axis; None if balls are evaluated at their
+        centres.
     space : ParameterSpace, default=None
         Names and scales of the sides of the box; None if the sides have no names.
 
@@ -98,11 +99,11 @@ class Balls:
     depth : ndarray of shape (n_balls,)
         Number of times that each ball was halved.
     parent : list of int
-        The ball whose shrinking made each necessary, -1 for the first.
+        The ball whose shrinking required each ball, -1 for the first.
     n_evaluations : list of int
         Number of evaluations of each ball.
     shrunk : list of int
-        The balls that were halved, in this order: all others follow.
+        The balls that were halved, in this order, which determines all others.
     """
 
     _kept_fields = ("shrunk", "n_evaluations")
@@ -122,11 +123,11 @@ class Balls:
         return len(self.covering)
 
     def copy(self) -> Balls:
-        """Return balls that can be refined without changing these: refining changes nothing."""
+        """Return a copy whose refinement does not change these balls."""
         return copy(self)
 
     def _resume(self) -> None:
-        """Shrink the same balls."""
+        """Rebuild the covering from the balls that were halved."""
         shrunk, n_evaluations = self.shrunk, self.n_evaluations
         self.shrunk, self.n_evaluations = [], [0]
         for ball in shrunk:
@@ -138,36 +139,36 @@ class Balls:
     # -- queries ----------------------------------------------------------------------------
 
     def ball(self, index: int, depth: int | None = None) -> Ball:
-        """Ball of the covering, as large as it is or as it was at some depth."""
+        """Return a ball of the covering, with its radius at the given or the present depth."""
         depth = int(self.depth[index]) if depth is None else depth
         return self.ball_at(self.covering.center(index), depth, index)
 
     def ball_at(self, center: np.ndarray, depth: int, index: int = -1) -> Ball:
-        """Ball of any centre in the unit cube."""
+        """Return a ball with any centre in the unit cube."""
         radius = self.covering.diameter * 2.0**-depth
         corners = np.clip(np.stack([center, center - radius, center + radius]), 0.0, 1.0)
         place, lower, upper = self.place(corners)
-        return Ball(index, depth, place, radius, lower, upper, self.spec).named(self.space)
+        return Ball(index, depth, place, radius, lower, upper, self.spec).with_names(self.space)
 
     def place(self, points: np.ndarray) -> np.ndarray:
-        """Points of the unit cube in the domain, never outside of it; a new array."""
+        """Map points of the unit cube into the domain, never outside of it; return a new array."""
         lower, upper = self.bounds.T
-        # Both ends of the cube are met exactly.
+        # Map both ends of the cube exactly.
         return np.where(points < 1.0, np.minimum(lower + points * (upper - lower), upper), upper)
 
     def within(self, center: np.ndarray, depth: int, t: np.ndarray) -> np.ndarray:
-        """Points (n, d) of a ball at places t (n, d) in the cube [-1, 1]^d."""
+        """Map t (n, d) in the cube [-1, 1]^d to points (n, d) of a ball."""
         if self.covering.metric == "euclidean":
             t = t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
         radius = self.covering.diameter * 2.0**-depth
         return self.place(np.clip(center + radius * t, 0.0, 1.0))
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, 2 d) of points (n, d)."""
+        """Return descriptor rows (n, 2 d) of points (n, d)."""
         return boxes_from_points(points)
 
     def block_of(self, query: Ball | PointsQuery) -> np.ndarray:
-        """Descriptor rows of what a query observes."""
+        """Return the descriptor rows of a query."""
         if isinstance(query, PointsQuery):
             return boxes_from_points(query.points)
         return boxes_from_points(query.center[None]) if self.spec is None else query.box[None]
@@ -197,7 +198,7 @@ class Balls:
     # -- refining ---------------------------------------------------------------------------
 
     def shrink(self, ball: int) -> int | None:
-        """Halve the radius of a ball; the number of a new ball, if one was needed."""
+        """Halve the radius of a ball; return the index of the new ball, None without one."""
         added = self.covering.shrink(ball)
         self.shrunk.append(ball)
         self.depth = self.covering.depth
@@ -207,7 +208,7 @@ class Balls:
         return added
 
     def front(self, finest_depth: int) -> list[Place]:
-        """Places of the balls down to a depth, or the oldest at that depth if all are finer."""
+        """Return the balls down to a depth; if all are finer, the oldest at that depth."""
         centers = self.covering.centers
         known = enumerate(self.depth.tolist())
         return [(centers[i], h, i) for i, h in known if h <= finest_depth] or [
@@ -215,7 +216,7 @@ class Balls:
         ]
 
     def finer(self, places: list[Place], finest_depth: int) -> list[Place]:
-        """Return places of balls of half the radius: at the centres of others and next to them."""
+        """Return balls of half the radius, at the centres of the given balls and next to them."""
         d = len(self.bounds)
         steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
         inside: dict[tuple[Any, ...], Place] = {}
@@ -227,7 +228,7 @@ class Balls:
         return list(inside.values())
 
     def block(self, place: Place) -> np.ndarray:
-        """Descriptor rows of the ball at a place."""
+        """Return descriptor rows of the ball at a place."""
         return self.block_of(self.ball_at(*place))
 
     def query(self, place: Place) -> Ball:
@@ -235,7 +236,7 @@ class Balls:
         return self.ball_at(*place)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The balls as arrays with one entry per ball, oldest first."""
+        """Return the balls as arrays with one entry per ball, oldest first."""
         balls = [self.ball(i) for i in range(len(self))]
         parent = np.array(self.parent, dtype=np.intp)
         children = np.full((len(balls), max(1, np.bincount(parent + 1).max())), -1, dtype=np.intp)

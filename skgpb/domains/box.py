@@ -11,8 +11,8 @@ __all__ = ["Box"]
 class Box(Mapping[str, Any]):
     """A box with named sides and constraints between them.
 
-    Pass it as ``bounds`` to an optimizer that observes f at points. It is a mapping from names
-    to sides, as a dict would be.
+    Pass it as ``bounds`` to an optimizer that observes f at points. It is a mapping from names to
+    sides, like a dict.
 
     Parameters
     ----------
@@ -22,19 +22,20 @@ class Box(Mapping[str, Any]):
         Linear equations and inequalities between sides that are numbers, such as
         ``"A + B <= 100"``, ``"A + B + C = 1"`` or ``"10 <= 2*A - B <= 50"``.
     feasible : callable, default=None
-        Takes a setting as a dict and returns whether it is possible, for what is not linear.
+        Takes a setting as a dict and returns whether it is feasible, for constraints that are not
+        linear.
 
     Raises
     ------
     ValueError
-        If a constraint cannot be read. Whether there are settings that satisfy all of them is
-        looked at when an optimizer starts.
+        If a constraint cannot be read. The optimizer checks at its start whether any setting
+        satisfies all constraints.
 
     Notes
     -----
-    The first design, the candidates, and so everything that is suggested or recommended, satisfy
-    all constraints, after rounding to what can be set. What is told need not: that somebody has
-    measured outside is no reason to forget it.
+    The first design and the candidates, and therefore all suggestions and recommendations, satisfy
+    all constraints, after rounding to settings that are possible. Answers given to ``tell`` need
+    not: a measurement outside is information as well.
 
     Examples
     --------
@@ -47,7 +48,7 @@ class Box(Mapping[str, Any]):
     (1.0, True)
     """
 
-    #: Arguments that a file holds of it.
+    #: Names of the arguments in a file.
     arguments: ClassVar[tuple[str, ...]] = ("sides", "constraints", "feasible")
 
     def __init__(
@@ -68,7 +69,7 @@ class Box(Mapping[str, Any]):
 
     @property
     def is_constrained(self) -> bool:
-        """True if anything but the sides limits what is possible."""
+        """True if constraints, besides the sides, limit the settings."""
         return bool(self.constraints) or self.feasible is not None
 
     def __getitem__(self, name: str) -> Any:

@@ -19,20 +19,22 @@ from skgpb._core._ties import largest_first
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.candidates import (
     Incumbents,
-    clipped,
+    clip_to_box,
     even_grid,
     points_near,
     spread_points,
 )
-from skgpb.domains.first_design import first_points, level_out
+from skgpb.domains.first_design import balance_values, first_points
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 
 # Accuracy: step by which the slope of Assumption 1 with a = 1 is probed, in sides.
+# Accuracy: step of the finite difference that estimates the slope of Assumption 1 with a = 1, in
+# sides.
 PROBE_STEP = 1e-4
-# Accuracy: points at which the largest slope of f is looked for, and points that stand for all of a
-# box where candidates move.
+# Accuracy: number of points at which the slope of f is estimated, and of points that represent a
+# box whose candidates move.
 N_SLOPE_PROBES, N_FILLING = 16, 256
 
 
@@ -42,6 +44,7 @@ class BoxCandidates(ArmSet):
     The grid follows Theorem 2 and grows with the rounds. Once it has more than
     ``n_candidates`` points, a set that fills the box evenly replaces it. A quarter of this set
     moves with the posterior: the best points so far and points around them, at distances of every
+    moves with the posterior: the best points so far and points around them, at distances of every
     order of magnitude. In more than three dimensions no such set fills a box of continuous sides,
     and all of it moves (decision D-D10).
 
@@ -50,21 +53,21 @@ class BoxCandidates(ArmSet):
     bounds : ndarray of shape (d, 2)
         The box.
     n_candidates : int
-        Most points that stand for it.
+        Largest number of points that represent the box.
     layout : Layout or None
-        Columns of rows; boxes have no extent. None stands for points.
+        Columns of rows; as boxes, points have no extent. None stands for points.
     seed : int
         Seeds the set that replaces the grid.
     space : ParameterSpace, default=None
         Names and types of the sides of the box. If the sides have separate values, there is no
-        grid: the candidates are settings, all of them if these are few enough.
+        grid: the candidates are settings, and all of them if they are few enough.
 
     Attributes
     ----------
     rows : ndarray of shape (n_arms, n_columns)
-        The present candidates, none before :meth:`make_candidates`.
+        The present candidates; empty before :meth:`make_candidates`.
     adaptive : bool
-        Whether the grid has given way.
+        Whether the moving set has replaced the grid.
     """
 
     is_discretization: ClassVar[bool] = True
@@ -83,15 +86,15 @@ class BoxCandidates(ArmSet):
         self.n_candidates = n_candidates
         self.seed = seed
         self.adaptive: bool = False
-        # The local candidate that moves next, once all of them have moved.
+        # Index of the local candidate that moves next; None until all of them have moved.
         self._next: int | None = None
-        # The first design, and what it was made from.
+        # The first design, and the arguments it was computed from.
         self._places: tuple[tuple[int, int, int], np.ndarray] | None = None
 
-    def in_contexts(self, bounds: np.ndarray, space: ParameterSpace | None = None) -> Self:
-        """Return the same candidates in contexts; they fill the box from the first round on."""
+    def add_contexts(self, bounds: np.ndarray, space: ParameterSpace | None = None) -> Self:
+        """Return the candidates with contexts; they fill the box from the first round on."""
         self._spread_out()
-        return super().in_contexts(bounds, space)
+        return super().add_contexts(bounds, space)
 
     @property
     def follows(self) -> bool:
@@ -100,26 +103,26 @@ class BoxCandidates(ArmSet):
 
     @property
     def n_cost_groups(self) -> int:
-        """One: the points of a box come and go."""
+        """One: the points of a box change."""
         return 1
 
-    def per_query(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the one number for each candidate."""
+    def query_values(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the single value once for each candidate."""
         return np.repeat(numbers, len(self))
 
     def cost_group(self, query: Arm | PointsQuery) -> int:
-        """Return the only kind."""
+        """Return the only cost group."""
         return 0
 
     def _resume(self) -> None:
         self._lie_at(self.plain)
 
     def arm(self, slot: int) -> Arm:
-        """Return the query of a row; it has no number, for candidates come and go."""
+        """Return the query of a row; its index is -1, because candidates change."""
         return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Return, of n points that fill the box evenly, the one farthest from known points."""
+        """Return the one of n points that fill the box evenly farthest from evaluated points."""
         of = n, seed, len(failed)
         if self._places is None or self._places[0] != of:
             if self.space is not None and self.space.feasible is not None:
@@ -127,7 +130,7 @@ class BoxCandidates(ArmSet):
             else:
                 points = first_points(self.bounds, *of)
                 if self.space is not None:
-                    points = level_out(points, n, np.flatnonzero(self.space.n_values))
+                    points = balance_values(points, n, np.flatnonzero(self.space.n_values))
                 places = self._settable(points)
             self._places = of, places
         places = self._places[1]
@@ -140,20 +143,20 @@ class BoxCandidates(ArmSet):
         return index == -1 and self._is_inside(plain)
 
     def rivals(self) -> np.ndarray:
-        """Return the candidates, and where they move points that fill the box."""
+        """Return the candidates, and points that fill the box if the candidates move."""
         if not self.adaptive:
             return self.rows.copy()
         points = self._filling(N_FILLING, np.full(len(self.bounds), 0.5))
         return np.concatenate([self.rows, self._rows_at(points)])
 
     def probes(self, n: int, shift: np.ndarray) -> np.ndarray:
-        """Return rows of n points that fill the box, moved by ``shift`` (d,) in [0, 1)."""
+        """Return rows of n points that fill the box, shifted by ``shift`` (d,) in [0, 1)."""
         return self._rows_at(self._filling(n, shift))
 
-    # -- where they lie ---------------------------------------------------------------------
+    # -- places of the candidates -----------------------------------------------------------
 
     def make_candidates(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
-        """Choose all candidates of round t anew, where that is due; whether it was.
+        """Renew all candidates of round t if that is due; return whether it was.
 
         Parameters
         ----------
@@ -162,9 +165,9 @@ class BoxCandidates(ArmSet):
         theta : float
             Probability with which the bound of Theorem 2 may fail.
         slope : callable
-            Returns what :meth:`largest_slope` does.
+            Function of no arguments that returns the value of :meth:`largest_slope`.
         """
-        # Once the grid is too fine it stays so: it grows with t^2.
+        # A grid that is too fine stays too fine: it grows with t^2.
         if self.adaptive:
             return False
         if self.space is not None and self.space.has_settings:
@@ -181,7 +184,7 @@ class BoxCandidates(ArmSet):
         return True
 
     def _spread_out(self) -> None:
-        """Choose the set that follows the posterior in part, without a grid before it."""
+        """Choose the partly moving set at once, without a grid before it."""
         if self.space is not None and self.space.has_settings:
             self._lay_out_settings(self.space)
         else:
@@ -189,24 +192,24 @@ class BoxCandidates(ArmSet):
             self._lie_at(self._rows_at(self._spread()))
 
     def _spread(self) -> np.ndarray:
-        """Points (n_candidates, d) that fill the box evenly."""
+        """Return points (n_candidates, d) that fill the box evenly."""
         shift = np.random.default_rng([self.seed, 0]).random(len(self.bounds))
         points = self._filling(self.n_candidates, shift)
         points[: len(self._vertices)] = self._vertices
         return points
 
     def _filling(self, n: int, shift: np.ndarray) -> np.ndarray:
-        """Points (n, d) that can be set, and fill what is possible evenly."""
+        """Return feasible points (n, d) that fill the feasible set evenly."""
         if self.space is not None and self.space.feasible is not None:
             return self.space.feasible.sample(n, shift)
         return self._settable(spread_points(self.bounds, n, shift))
 
     def _settable(self, points: np.ndarray) -> np.ndarray:
-        """Points (n, d), each moved to what can be set."""
+        """Return points (n, d), each rounded to the nearest possible setting."""
         return points if self.space is None else self.space.rounded_to_grid(points)
 
     def _lay_out_settings(self, space: ParameterSpace) -> bool:
-        """Choose settings as candidates, all of them where possible; once and for all."""
+        """Choose settings as candidates, all of them if possible; return False if it was done."""
         if len(self.plain):
             return False
         points = None
@@ -221,11 +224,11 @@ class BoxCandidates(ArmSet):
         return True
 
     def _rows_at(self, points: np.ndarray) -> np.ndarray:
-        """Rows of points (n, d), without contexts."""
-        return self.layout.of_actions.rows_of(points)
+        """Return rows of points (n, d), without contexts."""
+        return self.layout.actions_layout.rows_of(points)
 
     def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
-        """Largest prior standard deviation of a slope, over the unit cube.
+        """Return the largest prior standard deviation of a slope, over the unit cube.
 
         ``deviations`` takes a block and rows of descriptors, and returns the standard deviations
         of f at each of the rows minus the functional of the block.
@@ -241,7 +244,7 @@ class BoxCandidates(ArmSet):
         return largest
 
     def _n_local(self) -> int:
-        """Number of candidates that follow the posterior."""
+        """Return the number of candidates that follow the posterior."""
         n = self.n_candidates
         if self.space is not None and self.space.discrete:
             n //= defaults.LOCAL_SHARE_OF_SETTINGS
@@ -251,7 +254,7 @@ class BoxCandidates(ArmSet):
 
     @property
     def _vertices(self) -> np.ndarray:
-        """Vertices of the constraints (n, d), which stay candidates; none if they are many."""
+        """Vertices of the constraints (n, d), which stay candidates; empty if they are many."""
         if self.space is None or self.space.feasible is None:
             return np.empty((0, len(self.bounds)))
         vertices = self.space.feasible.vertices
@@ -259,7 +262,7 @@ class BoxCandidates(ArmSet):
         return vertices if len(vertices) <= most else vertices[:0]
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
-        """Let the local candidates follow the best points; return the rows that moved."""
+        """Move local candidates to the best points; return the indices that moved."""
         if not self.adaptive:
             return super().resample(incumbents, rng)
         return self._move(*incumbents.values(), rng, incumbents.most)
@@ -267,10 +270,10 @@ class BoxCandidates(ArmSet):
     def _move(
         self, points: np.ndarray, values: np.ndarray, rng: np.random.Generator, most: int | None
     ) -> np.ndarray:
-        """Let the local candidates follow the best of ``points`` (n, d); which rows they are.
+        """Move local candidates to the best of ``points`` (n, d); return their indices.
 
-        ``values`` (n,) are what is known of f there. At first all of them move, and later ``most``
-        at a time, in turn. Of the best points those move in that are not among the others.
+        ``values`` (n,) are the posterior means there. At first all local candidates move, and later
+        ``most`` at a time, in turn. Best points that coincide with another candidate are left out.
         """
         n_local = self._n_local()
         n_moved = n_local if self._next is None or most is None else min(most, n_local)
@@ -278,7 +281,7 @@ class BoxCandidates(ArmSet):
         moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
         self._next = (start + n_moved) % n_local
         order = largest_first(values, 2 * defaults.N_CENTERS)
-        best = self._possible(clipped(points[order], self.bounds))
+        best = self._possible(clip_to_box(points[order], self.bounds))
         distinct: dict[bytes, np.ndarray] = {}
         for point in best + 0.0:  # adding 0.0 turns -0.0 into 0.0
             distinct.setdefault(point.tobytes(), point)
@@ -286,17 +289,17 @@ class BoxCandidates(ArmSet):
         if n_moved < n_local:
             places = self.every_place()
             places[moved] = np.nan
-            # Hardly any candidate shares a coordinate with a center of another place.
+            # Hardly any candidate shares a coordinate with a centre at another place.
             rows, which = np.nonzero(places[:, :1] == centers[:, 0])
             known = which[(places[rows] == centers[which]).all(axis=1)]
             new = np.delete(centers, known, axis=0)[:n_moved]
         if self.space is not None and self.space.discrete:
-            around = self.space.beside(centers, n_moved - len(new), rng)
+            around = self.space.neighbours(centers, n_moved - len(new), rng)
         else:
             around = points_near(self.bounds, centers, n_moved - len(new), rng)
         if self.space is not None and self.space.feasible is not None:
             starts = centers[np.arange(len(around)) % len(centers)]
-            around = self.space.feasible.beside(starts, around, rng)
+            around = self.space.feasible.step_feasibly(starts, around, rng)
         local = self._settable(np.concatenate([new, around]))
         plain = self.plain.copy()
         plain[moved] = self._rows_at(local)
@@ -304,17 +307,17 @@ class BoxCandidates(ArmSet):
         return moved
 
     def arm_at(self, block: np.ndarray) -> Arm | None:
-        """Return the query of a row (1, n_columns) that can be asked, and so recommended."""
+        """Return the query of a row (1, n_columns) that is feasible; otherwise None."""
         arm = super().arm_at(block)
         if arm is not None or len(block) != 1:
             return arm
-        point = self.layout.of_actions.places(self.layout.actions_of(block))[0]
+        point = self.layout.actions_layout.places(self.layout.actions_of(block))[0]
         possible = self.space is None or self.space.is_feasible(point)
         return self.placed_arm(block[0]) if possible else None
 
     def _possible(self, points: np.ndarray) -> np.ndarray:
-        """Return the feasible points of (n, d), which other candidates may follow."""
+        """Return the feasible ones of points (n, d), as centres for candidates."""
         if self.space is None or self.space.feasible is None:
             return points
         possible = self.space.feasible.usable(points)
-        return possible if len(possible) else self.layout.of_actions.places(self.plain[:1])
+        return possible if len(possible) else self.layout.actions_layout.places(self.plain[:1])

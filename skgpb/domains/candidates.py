@@ -1,4 +1,4 @@
-"""Finite sets of points that stand for a box."""
+"""Finite sets of points that represent a box."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from skgpb import defaults
 
 
 class Incumbents(ABC):
-    """The best that is known, which candidates follow."""
+    """The best points so far, which candidates follow."""
 
-    #: Most points that move in a round; None for as many as follow.
+    #: Largest number of points that move in a round; None for all that follow.
     most: int | None = None
 
     @abstractmethod
@@ -29,14 +29,14 @@ class Incumbents(ABC):
 
 @dataclass(frozen=True)
 class Placements:
-    """Where a region of some size can lie.
+    """Possible places of a region of a given size.
 
     Parameters
     ----------
     alike : ndarray of int, shape (n,)
-        Rows of candidates that differ from the region by where they lie.
+        Indices of candidates that differ from the region only in their place.
     coordinates : ndarray of shape (n, n_free)
-        Where these lie, along the sides on which a region moves continuously.
+        Their places, along the sides on which a region moves continuously.
     bounds : ndarray of shape (n_free, 2)
         The box of coordinates.
     rows_at : callable
@@ -50,13 +50,13 @@ class Placements:
 
 
 def even_grid(bounds: np.ndarray, per_axis: int) -> np.ndarray:
-    """``per_axis`` evenly spaced points along every axis, ends included, in C order."""
+    """Return ``per_axis`` evenly spaced points along every axis, ends included, in C order."""
     axes = [np.linspace(lower, upper, per_axis) for lower, upper in bounds]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(bounds))
 
 
 def spread_points(bounds: np.ndarray, n: int, shift: np.ndarray) -> np.ndarray:
-    """The first n points of an additive recurrence modulo the box, shape (n, d).
+    """Return the first n points of an additive recurrence modulo the box, shape (n, d).
 
     Steps are powers of the inverse of the root of x^(d+1) = x + 1, the golden ratio for d = 1,
     which fills a box evenly whatever n is. ``shift`` (d,), in [0, 1), makes it random.
@@ -70,7 +70,7 @@ def spread_points(bounds: np.ndarray, n: int, shift: np.ndarray) -> np.ndarray:
 
 
 def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | None]:
-    """About n points of a box, and the shape of their grid where they form one."""
+    """Return about n points of a box, and the shape of their grid; None if they form no grid."""
     d = len(box)
     if d > defaults.GRID_DIMENSIONS:
         return spread_points(box, n, np.full(d, 0.5)), None
@@ -83,14 +83,14 @@ def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | No
 def points_near(
     bounds: np.ndarray, centers: np.ndarray, n: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """N points around centers (k, d) in turn, at distances of every order of magnitude."""
+    """Return n points around centers (k, d) in turn, at distances of every order of magnitude."""
     side = bounds[:, 1] - bounds[:, 0]
     scale = 10.0 ** -rng.uniform(defaults.LOCAL_FARTHEST, defaults.LOCAL_NEAREST, size=(n, 1))
     points = centers[np.arange(n) % len(centers)]
     points = points + side * scale * rng.standard_normal((n, len(bounds)))
-    return clipped(points, bounds)
+    return clip_to_box(points, bounds)
 
 
-def clipped(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+def clip_to_box(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return the nearest points (n, d) within bounds, in half the time of ``np.clip``."""
     return np.minimum(np.maximum(points, bounds[:, 0]), bounds[:, 1])

@@ -1,4 +1,4 @@
-"""Cells of sizes that the user names, wherever they lie in a box."""
+"""Cells of sizes that the user names, at any place in a box."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Cells:
     Parameters
     ----------
     sizes : float or dict, or a list of sizes
-        The sides of a cell, in units of ``bounds``: one number for all dimensions, a tuple of d
+        Sides of a cell, in units of ``bounds``: one number for all dimensions, a tuple of d
         numbers, or a dict by the names of the sides. A list has several sizes. 0 stands for points.
         Along a side of separate values, integers or categories, the size is the number of
-        consecutive values in the cell: one, unless a tuple or a dict says otherwise. Along a
+        consecutive values in the cell: one, unless a tuple or a dict gives another number. Along a
         logarithmic side it is the share of its length.
 
     Examples
@@ -61,7 +61,7 @@ class Cells:
         bounds : ndarray of shape (d, 2)
             The box.
         space : ParameterSpace or None
-            Names of its sides.
+            Names of the sides.
         name : str, default="Cells"
             Name of the parameter, for messages.
         """
@@ -118,7 +118,7 @@ class Cells:
             )
         for i in np.flatnonzero(separate & (sides > 1)):
             check_even(space, int(i), name)
-        # A single setting is a point, however it is said.
+        # A single setting is a point, in whatever form its size is given.
         is_point = (sides <= separate).all()
         return np.zeros(d) if is_point else np.where(separate, np.maximum(sides, 1.0), sides)
 
@@ -133,14 +133,14 @@ class Cells:
 
 
 def are_among(sizes: np.ndarray, others: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Return which sizes (n, d) of cells in a box are some of others (k, d), shape (n,)."""
+    """Return a mask (n,) of the sizes (n, d) of cells in a box that are among others (k, d)."""
     side = bounds[:, 1] - bounds[:, 0]
     away = np.abs(sizes[:, np.newaxis] - others) / np.where(side > 0.0, side, 1.0)
     return away.max(axis=2).min(axis=1) <= SAME_SIZE
 
 
 def check_even(space: ParameterSpace, i: int, name: str) -> None:
-    """Raise ValueError unless every value of a side has as much of its coordinates."""
+    """Raise ValueError unless all values of a side have intervals of equal length."""
     side, axis = space.axes[i]
     assert isinstance(axis, SeparateAxis)
     first, last = axis.run(0.0, 1.0)
@@ -153,9 +153,9 @@ def check_even(space: ParameterSpace, i: int, name: str) -> None:
 
 
 def runs_around(axis: SeparateAxis, u: np.ndarray, k: int) -> np.ndarray:
-    """Ends (n, 2) of runs of k values around coordinates (n,); of one, or none, its middle."""
+    """Return ends (n, 2) of runs of k values around coordinates (n,); its middle if k <= 1."""
     if k <= 1:
-        return np.repeat(axis.snapped(u)[:, np.newaxis], 2, axis=1)
+        return np.repeat(axis.snap(u)[:, np.newaxis], 2, axis=1)
     first, last = axis.run(0.0, 1.0)
     numbers = np.array([axis.run(x, x)[0] for x in u.tolist()], dtype=np.intp)
     begins = np.clip(numbers - (k - 1) // 2, first, last + 1 - k)
@@ -183,7 +183,7 @@ def points_in_runs(sizes: np.ndarray, counts: tuple[int, ...], space: Any) -> tu
 def frequent_sizes(boxes: np.ndarray) -> np.ndarray:
     """Return the sizes (n_sizes, d) that many of the boxes have, and the size of a point."""
     lower, upper = np.split(boxes, 2, axis=1)
-    # The same sides of boxes at several places differ by rounding.
+    # Equal sides of boxes at several places differ by rounding.
     sides = (upper - lower).round(12)
     sizes, first, counts = np.unique(sides, axis=0, return_index=True, return_counts=True)
     chosen = np.argsort(-counts, kind="stable")[:MOST_SIZES]

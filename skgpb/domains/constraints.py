@@ -1,15 +1,15 @@
-"""The settings of a box that satisfy constraints: whether there are any, and points of them.
+"""The feasible settings of a box with constraints: whether any exist, and points of them.
 
-Sides in a linear constraint are treated as numbers x. Without rounding, their possible values are a
+Sides in a linear constraint are treated as numbers x. Without rounding, their feasible values are a
 polytope. Its points are drawn by hit-and-run [Smith1984]_ within its affine hull, so that equations
-hold; if the polytope is a large part of the box, points that fill the box evenly are sieved
-instead. Then the sides with steps are rounded, the sides that the equations determine are computed
-from the others, and only points that satisfy all constraints are kept.
+hold; if the polytope is a large part of the box, rejection sampling of points that fill the box
+evenly replaces it. Then the sides with steps are rounded, the sides that the equations determine
+are computed from the others, and only points that satisfy all constraints are kept.
 
 References
 ----------
 .. [Mak2018] S. Mak and V. R. Joseph, "Support points", Annals of Statistics 46, 2018. Points of the
-   least energy distance from a distribution; here of many that are given.
+      the least energy distance from a distribution; here the distribution is a large sample.
 .. [Smith1984] R. L. Smith, "Efficient Monte Carlo procedures for generating points uniformly
    distributed over bounded regions", Operations Research 32, 1984.
 """
@@ -28,24 +28,24 @@ from scipy.spatial.distance import cdist
 
 from skgpb import defaults
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.linear import Linear, read_constraints, without_constants
+from skgpb.domains.linear import Linear, read_constraints, substitute_constants
 from skgpb.utils.validation import call, is_number
 
-# Rounding: in units of the terms of a constraint.
+# Rounding: tolerance of a constraint, in units of its terms.
 TOLERANCE = 1e-9
-# Speed: points are sieved if at least this share of them is possible; points that are tried at most
-# for each wanted one.
+# Speed: rejection sampling needs at least this share of feasible points; most points that it tries
+# for each one.
 FEWEST_SIEVED, MOST_LOOKS = 0.02, 200
-# Accuracy: steps of hit-and-run for each dimension, chains that find out its shape.
+# Accuracy: steps of hit-and-run for each dimension; chains that estimate the shape of the polytope.
 STEPS_PER_DIMENSION, N_CHAINS = 20, 256
 # Limit: attempts to round a point differently, projections onto violated constraints, whole
 # searches.
 N_ROUNDINGS, N_PROJECTIONS, N_SEARCHES = 24, 20, 40
 # Speed: up to this number settings are listed rather than searched; seconds for the search of one.
 MOST_LISTED, SECONDS = 20_000, 10.0
-# Limit: most corners at which vertices are sought.
+# Limit: largest number of corners at which vertices are sought.
 MOST_CORNERS = 20_000
-# Limit: rounds of exchanges by which a first design gets better, if it can.
+# Limit: rounds of exchanges that improve a first design.
 N_EXCHANGES = 20
 
 
@@ -57,16 +57,16 @@ class FeasibleSet:
     space : ParameterSpace
         The box.
     constraints : sequence of str
-        Linear ones.
+        Linear constraints.
     function : callable or None
-        Takes a setting and returns whether it is possible.
+        Takes a setting and returns whether it is feasible.
     constants : dict
-        Sides that are fixed.
+        Fixed sides.
 
     Raises
     ------
     ValueError
-        If no setting satisfies all of them, with the reason.
+        If no setting satisfies all constraints, with the reason.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class FeasibleSet:
                     raise ValueError(f"constraint {each.text!r}: {name} is not a number")
         fixed = {name: float(value) for name, value in constants.items() if is_number(value)}
         #: All linear constraints, and the sides in them.
-        self.linear: list[Linear] = [without_constants(each, fixed) for each in given]
+        self.linear: list[Linear] = [substitute_constants(each, fixed) for each in given]
         used = {name for each in self.linear for name, _ in each.coefficients}
         self.sides: list[int] = [i for i, (name, _) in enumerate(space.axes) if name in used]
         self._axes: list[Any] = [space.axes[i][1] for i in self.sides]
@@ -105,22 +105,22 @@ class FeasibleSet:
             self._check_possible()
 
     def _rows(self, equal: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients (k, m) and bounds (k,) of the equations, or of the inequalities."""
+        """Return coefficients (k, m) and bounds (k,) of the equations, or of the inequalities."""
         chosen = [each for each in self.linear if each.equal == equal]
         A = np.array([self._row(each) for each in chosen]).reshape(len(chosen), len(self.sides))
         return A, np.array([each.bound for each in chosen])
 
     def _row(self, each: Linear) -> np.ndarray:
-        """Coefficients of a constraint, one for each side in any of them."""
+        """Return the coefficients of a constraint, one for each side in any constraint."""
         row = np.zeros(len(self.sides))
         for name, c in each.coefficients:
             row[self._column[name]] += c
         return row
 
-    # -- whether there are any --------------------------------------------------------------
+    # -- existence --------------------------------------------------------------------------
 
     def _check_possible(self) -> None:
-        """Raise ValueError with the reason where no numbers satisfy the linear constraints."""
+        """Raise ValueError, with the reason, if no numbers satisfy the linear constraints."""
         for each in self.linear:
             self._check_alone(each)
         for in_steps in (False, True):
@@ -158,9 +158,9 @@ class FeasibleSet:
     def _solution(
         self, linear: Sequence[Linear], in_steps: bool, goal: np.ndarray | None = None
     ) -> np.ndarray | None:
-        """Numbers (m,) that satisfy linear constraints, nearest to a goal where one is given.
+        """Return numbers (m,) that satisfy linear constraints, nearest to a goal if one is given.
 
-        Steps and lists are whole numbers of a mixed-integer program.
+        Steps and lists become integers of a mixed-integer program.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp  # takes long to import
         from scipy.sparse import lil_matrix
@@ -210,14 +210,14 @@ class FeasibleSet:
             options={"time_limit": SECONDS},
         )
         if found.x is None:
-            # If the search was given up, nothing is known against the point.
+            # If the search ran out of time, the point may be feasible.
             return None if found.status == 2 else 0.5 * (low + high)
         return np.clip(found.x[:m], low, high)
 
     def _choice_of(self, j: int) -> tuple[float, np.ndarray, float] | None:
-        """Start, factors and most of the whole numbers that a side is made of, None if of none.
+        """Return start, factors and upper bound of the integers of a side; None for numbers.
 
-        Even steps are one number of them; of uneven values each is there once or not.
+        Even steps have one integer, the number of steps; of uneven values each has 0 or 1.
         """
         axis = self._axes[j]
         if not (axis.discrete or axis.stepped):
@@ -232,17 +232,17 @@ class FeasibleSet:
             return low, gaps[:1], float(len(gaps))
         return 0.0, values, 1.0
 
-    # -- which are --------------------------------------------------------------------------
+    # -- membership -------------------------------------------------------------------------
 
     def numbers(self, points: np.ndarray) -> np.ndarray:
-        """Numbers (n, m) of the sides in linear constraints at points (n, d)."""
+        """Return numbers (n, m) of the sides in linear constraints at points (n, d)."""
         columns = [
             axis.numbers(points[:, i]) for i, axis in zip(self.sides, self._axes, strict=True)
         ]
         return np.column_stack(columns) if columns else np.empty((len(points), 0))
 
     def holds(self, X: np.ndarray) -> np.ndarray:
-        """Return whether numbers (n, m) satisfy the linear constraints, shape (n,)."""
+        """Return a mask (n,) of the rows of numbers (n, m) that satisfy the linear constraints."""
         low, high = self.limits.T
         return (
             (self._b + self._slack_A >= X @ self._A.T).all(axis=1)
@@ -250,12 +250,12 @@ class FeasibleSet:
             & ((low <= X) & (high >= X)).all(axis=1)
         )
 
-    def keeps(self, points: np.ndarray) -> np.ndarray:
-        """Return whether points (n, d) satisfy everything, shape (n,)."""
-        return self._allowed(points, self.holds(self.numbers(points)))
+    def is_feasible(self, points: np.ndarray) -> np.ndarray:
+        """Return a mask (n,) of the points (n, d) that satisfy all constraints."""
+        return self._apply_function(points, self.holds(self.numbers(points)))
 
-    def _allowed(self, points: np.ndarray, among: np.ndarray) -> np.ndarray:
-        """Which of some points (n,) the function allows too."""
+    def _apply_function(self, points: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Restrict a mask (n,) of points to those that the function allows, in place."""
         if self.function is not None:
             for i in np.flatnonzero(among):
                 possible = call(self.function, self.space.setting(points[i]), "feasible")
@@ -264,8 +264,8 @@ class FeasibleSet:
                 among[i] = possible
         return among
 
-    def violated(self, point: np.ndarray) -> list[str]:
-        """Return the linear constraints, as they were written, that a point (d,) violates."""
+    def violations(self, point: np.ndarray) -> list[str]:
+        """Return the linear constraints, as the user wrote them, that a point (d,) violates."""
         (x,) = self.numbers(point[np.newaxis])
         above = iter(self._A @ x - self._b > self._slack_A)
         beside = iter(np.abs(self._E @ x - self._e) > self._slack_E)
@@ -275,7 +275,7 @@ class FeasibleSet:
             )
         )
 
-    # -- points of it -----------------------------------------------------------------------
+    # -- points of the set ------------------------------------------------------------------
 
     @cached_property
     def every_point(self) -> np.ndarray | None:
@@ -283,7 +283,7 @@ class FeasibleSet:
         if self.space.n_settings > MOST_LISTED:
             return None
         points = self.space.every_point()
-        points = points[self.keeps(points)]
+        points = points[self.is_feasible(points)]
         if not len(points):
             raise self._none(int(self.space.n_settings))
         return points
@@ -304,7 +304,7 @@ class FeasibleSet:
             order = rng.permutation(len(self.every_point))
             return self.every_point[np.resize(order, n)]
         if not len(self._E):
-            found = self._sieved(n, shift)
+            found = self._rejection_sample(n, shift)
             if found is not None:
                 return found
         found = np.empty((0, self.space.n_axes))
@@ -312,24 +312,24 @@ class FeasibleSet:
         for search in range(N_SEARCHES):
             base = spread_points(self.space.bounds, n, rng.random(len(shift)))
             base = self.space.rounded_to_grid(base)
-            X, good = self._settled(self._hit_and_run(n, rng), rng)
+            X, good = self._round_feasibly(self._hit_and_run(n, rng), rng)
             if not good.any() and not len(found) and search >= 2:
-                X, good = self._searched(self._hit_and_run(8, rng))
+                X, good = self._search_steps(self._hit_and_run(8, rng))
                 base = base[: len(X)]
             base, looked = self._put(base, X)[good], looked + len(X)
-            found = np.concatenate([found, base[self.keeps(base)]])
+            found = np.concatenate([found, base[self.is_feasible(base)]])
             if len(found) >= n:
                 return found[:n]
         if not len(found):
             raise self._none(looked)
         return found[np.resize(np.arange(len(found)), n)]
 
-    def _sieved(self, n: int, shift: np.ndarray) -> np.ndarray | None:
-        """Return feasible points that fill the box; None if too few are found."""
+    def _rejection_sample(self, n: int, shift: np.ndarray) -> np.ndarray | None:
+        """Return feasible points that fill the box, by rejection; None if too few are feasible."""
         most = n if self.function is not None else 4 * n
         while True:
             points = self.space.rounded_to_grid(spread_points(self.space.bounds, most, shift))
-            points = points[self.keeps(points)]
+            points = points[self.is_feasible(points)]
             share = len(points) / most
             if len(points) >= n:
                 return points[:n]
@@ -338,14 +338,14 @@ class FeasibleSet:
             most = int(1.2 * n / share) + 1
 
     def _put(self, points: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """Points with other numbers (n, m) of the sides in linear constraints."""
+        """Return points with other numbers (n, m) for the sides in linear constraints."""
         out = points.copy()
         for j, (i, axis) in enumerate(zip(self.sides, self._axes, strict=True)):
-            out[:, i] = axis.placed(X[:, j])
+            out[:, i] = axis.nearest_coordinates(X[:, j])
         return out
 
-    def _searched(self, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers that can be set, each the nearest to a goal, and which are possible."""
+    def _search_steps(self, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the possible numbers nearest to each goal, and a mask of the feasible rows."""
         found = [self._solution(self.linear, True, goal) for goal in goals]
         X = np.array([each for each in found if each is not None]).reshape(-1, len(self.sides))
         X = self.numbers(self._put(np.zeros((len(X), self.space.n_axes)), X))
@@ -355,13 +355,13 @@ class FeasibleSet:
 
     @cached_property
     def _polytope(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Rows (k, m) and bounds (k,) of a polytope, a point inside, directions (m, r) within."""
+        """Rows (k, m) and bounds (k,) of a polytope, an inner point, directions (m, r) within."""
         from scipy.optimize import linprog
 
         low, side = self.limits[:, 0], self._lengths
         m = len(side)
         R = np.vstack([self._A * side, np.eye(m), -np.eye(m)])
-        # A little less than is allowed, so that rounding does not lead outside.
+        # A little less than the bounds, so that rounding does not lead outside.
         b = np.concatenate([self._b - self._A @ low - self._slack_A, np.ones(m), np.zeros(m)])
         E, e = self._E * side, self._e - self._E @ low
         size = np.abs(R).sum(axis=1)
@@ -387,9 +387,9 @@ class FeasibleSet:
 
     @cached_property
     def vertices(self) -> np.ndarray:
-        """Points (n, d) whose numbers are the vertices, none where there may be many.
+        """Points (n, d) whose numbers are the vertices; empty if there may be many.
 
-        Other sides are spread evenly. Steps are the nearest possible ones.
+        Other sides are spread evenly. Steps are the nearest feasible ones.
         """
         none = np.empty((0, self.space.n_axes))
         if not self.linear:
@@ -408,20 +408,20 @@ class FeasibleSet:
         U = U[np.unique(np.round(U, 7), axis=0, return_index=True)[1]]
         if len(U) > defaults.MOST_VERTICES:
             return none
-        X, good = self._settled(low + U * (high - low), np.random.default_rng(0))
+        X, good = self._round_feasibly(low + U * (high - low), np.random.default_rng(0))
         X = X[good]
         spread = spread_points(self.space.bounds, len(X), np.full(self.space.n_axes, 0.5))
         return np.unique(self.usable(self._put(spread, X)), axis=0)
 
     def _hit_and_run(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Numbers (n, m), uniform in the polytope: of n chains each the last."""
+        """Return numbers (n, m), uniform in the polytope: the last states of n chains."""
         R, b, inside, free = self._polytope
         low, high = self.limits.T
         r = free.shape[1]
         if not r:
             return np.tile(low + inside * (high - low), (n, 1))
 
-        def walked(U: np.ndarray, shape: np.ndarray, n_steps: int) -> np.ndarray:
+        def walk(U: np.ndarray, shape: np.ndarray, n_steps: int) -> np.ndarray:
             for _ in range(n_steps):
                 D = rng.standard_normal((len(U), r)) @ shape.T @ free.T
                 ahead, room = D @ R.T, np.maximum(b - U @ R.T, 0.0)
@@ -434,25 +434,27 @@ class FeasibleSet:
             return U
 
         steps = STEPS_PER_DIMENSION * r
-        U = walked(np.tile(inside, (N_CHAINS, 1)), np.eye(r), steps)
+        U = walk(np.tile(inside, (N_CHAINS, 1)), np.eye(r), steps)
         spread = np.cov((U @ free).T).reshape(r, r)
         shape = np.linalg.cholesky(
             spread + 1e-12 * np.trace(spread) * np.eye(r) + 1e-30 * np.eye(r)
         )
-        U = walked(U[np.resize(np.arange(len(U)), n)], shape, steps)
+        U = walk(U[np.resize(np.arange(len(U)), n)], shape, steps)
         return low + U * (high - low)
 
-    # -- what can be set --------------------------------------------------------------------
+    # -- rounding to possible settings ------------------------------------------------------
 
     @cached_property
-    def _computed(self) -> tuple[list[int], np.ndarray, np.ndarray]:
-        """Sides that the equations determine, and how: as bounds - factors @ others.
+    def _dependent_sides(self) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """Sides that the equations determine, and factors and bounds: bounds - factors @ others.
 
-        Continuous sides are computed first, then the sides with the finest steps, so that the steps
-        of the others add up to theirs.
+        Continuous sides are determined first, then the sides with the finest steps, so that the
+        steps of the others add up to steps of these.
         """
         # Among equal steps, the longest side has the most room.
-        return self._solved(np.lexsort((-np.diff(self.limits)[:, 0], np.round(self._gaps, 12))))
+        return self._solve_equations(
+            np.lexsort((-np.diff(self.limits)[:, 0], np.round(self._gaps, 12)))
+        )
 
     @property
     def _gaps(self) -> np.ndarray:
@@ -463,8 +465,8 @@ class FeasibleSet:
             gaps.append((high - low) / max(1.0, axis.n_settings - 1.0) if gridded else 0.0)
         return np.array(gaps)
 
-    def _solved(self, order: np.ndarray) -> tuple[list[int], np.ndarray, np.ndarray]:
-        """Solve the equations for the first sides in an order for which that is possible."""
+    def _solve_equations(self, order: np.ndarray) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """Solve the equations for the first sides, in the given order, that they can determine."""
         E, e = self._E.copy(), self._e.copy()
         pivots: list[int] = []
         for j in order.tolist():
@@ -486,32 +488,36 @@ class FeasibleSet:
         E[:, pivots] = 0.0
         return pivots, E, e
 
-    def adjusted(self, points: np.ndarray, kept: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Points (n, d) on the equations, and which are possible but for steps.
+    def satisfy_equations(
+        self, points: np.ndarray, kept: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (n, d) moved onto the equations, and a mask of the feasible ones.
 
-        To satisfy the equations, sides that are not ``kept`` change, if that is possible. So a
-        picture varies one part of a mixture while another part makes room for it.
+        Steps are ignored. Sides that are not ``kept`` change first. So a picture varies one part of
+        a mixture while another part makes room for it.
         """
         X = self.numbers(points)
         if len(self._E):
             last = np.isin(self.sides, np.asarray(kept))
-            # The side that there is most of at these points gives way.
-            pivots, factors, bounds = self._solved(np.lexsort((-X.mean(axis=0), last)))
+            # The side with the largest mean at these points changes.
+            pivots, factors, bounds = self._solve_equations(np.lexsort((-X.mean(axis=0), last)))
             X[:, pivots] = bounds - X @ factors.T
             low, high = self.limits.T
             points = points.copy()
             for j in pivots:
                 axis, numbers = self._axes[j], np.clip(X[:, j], low[j], high[j])
                 points[:, self.sides[j]] = axis.between(numbers)
-        return points, self._allowed(points, self.holds(X))
+        return points, self._apply_function(points, self.holds(X))
 
-    def _settled(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers (n, m) moved to what can be set and is possible, and where that was found.
+    def _round_feasibly(
+        self, X: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Round numbers (n, m) to feasible steps; return them and a mask (n,) of the successes.
 
-        Each number is rounded to its nearest step, and where that violates something, another way,
-        by chance.
+        Each number is rounded to its nearest step, and in another direction, at random, if that
+        violates a constraint.
         """
-        pivots, factors, bounds = self._computed
+        pivots, factors, bounds = self._dependent_sides
         out, good = X.copy(), np.zeros(len(X), dtype=bool)
         gaps = self._gaps
         for trial in range(N_ROUNDINGS):
@@ -521,39 +527,39 @@ class FeasibleSet:
             Y = X[left]
             if trial:
                 Y = Y + rng.uniform(-0.75, 0.75, Y.shape) * gaps
-            Y = self._rounded(Y, set(pivots))
+            Y = self._round(Y, set(pivots))
             if pivots:
                 solved = bounds - Y @ factors.T
-                Y[:, pivots] = _short(solved, np.abs(self.limits[pivots]).max(axis=1))
-            Z = self._rounded(Y, set(range(Y.shape[1])) - set(pivots))
+                Y[:, pivots] = _strip_rounding(solved, np.abs(self.limits[pivots]).max(axis=1))
+            Z = self._round(Y, set(range(Y.shape[1])) - set(pivots))
             fits = self.holds(Z)
             out[left[fits]], good[left[fits]] = Z[fits], True
             if not gaps.any():
                 break
         return out, good
 
-    def _rounded(self, X: np.ndarray, but: set[int]) -> np.ndarray:
-        """Numbers (n, m), each the nearest that can be set, but for some sides."""
+    def _round(self, X: np.ndarray, but: set[int]) -> np.ndarray:
+        """Round numbers (n, m) to their nearest possible values, except some sides."""
         out = X.copy()
         for j, axis in enumerate(self._axes):
             if j not in but:
-                out[:, j] = axis.numbers(axis.placed(X[:, j]))
+                out[:, j] = axis.numbers(axis.nearest_coordinates(X[:, j]))
         return out
 
-    # -- around what is good ----------------------------------------------------------------
+    # -- around incumbents ------------------------------------------------------------------
 
     def usable(self, points: np.ndarray) -> np.ndarray:
         """Return the points (n, d) that are feasible after rounding to possible settings."""
         rounded_to_grid = self.space.rounded_to_grid(points)
-        return rounded_to_grid[self.keeps(rounded_to_grid)]
+        return rounded_to_grid[self.is_feasible(rounded_to_grid)]
 
-    def beside(
+    def step_feasibly(
         self, centers: np.ndarray, points: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Possible points near others, each from a center (n, d) towards a point (n, d).
+        """Return feasible points, each on the way from a center (n, d) towards a point (n, d).
 
-        A step that leads outside is projected onto the violated constraints, so that it goes on
-        along the boundary. If no possible setting is found there, the step stays at its center.
+        A step that leads outside is projected onto the violated constraints, so that it continues
+        along the boundary. The center itself is returned if no feasible setting is on the way.
         """
         out = self.space.rounded_to_grid(points)
         if self.sides:
@@ -577,21 +583,21 @@ class FeasibleSet:
             ahead, room = D @ R.T, np.maximum(b - at @ R.T, 0.0)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 share = np.where(ahead > room, room / ahead, 1.0).min(axis=1, initial=1.0)
-            X, good = self._settled(low + (at + share[:, np.newaxis] * D) * side, rng)
+            X, good = self._round_feasibly(low + (at + share[:, np.newaxis] * D) * side, rng)
             out = self._put(out, X)
             out[~good] = centers[~good]
-        possible = self.keeps(out)
+        possible = self.is_feasible(out)
         out[~possible] = centers[~possible]
         return out
 
     # -- the first design -------------------------------------------------------------------
 
     def design(self, n: int, seed: int, more: int) -> np.ndarray:
-        """N possible points that are spread as the set is, and ``more`` in case of need.
+        """Return n feasible points spread like the set, and ``more`` as replacements.
 
         Every side is covered up to its ends, and every value of a list occurs as often as in the
-        set: these are the points of the least energy distance from many that fill it [Mak2018]_,
-        found by exchanging one at a time.
+        set: these are the points with the least energy distance from a large sample that fills the
+        set [Mak2018]_, computed by exchanging one point at a time.
         """
         from skgpb.domains.first_design import farthest
 
@@ -629,8 +635,8 @@ class FeasibleSet:
         return pool[chosen]
 
 
-def _short(values: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Numbers (n, k) without the digits that only rounding has made."""
+def _strip_rounding(values: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Strip from numbers (n, k) the digits that are rounding errors."""
     with np.errstate(divide="ignore"):
         digits = 12.0 - np.ceil(np.log10(np.maximum(units, 1e-300)))
     scale = 10.0**digits

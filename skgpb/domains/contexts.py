@@ -17,7 +17,7 @@ class ContextCell(Cell):
     Attributes
     ----------
     context : ndarray of shape (d_c,)
-        The context that was asked for.
+        The context of ``ask``.
     lower, upper : ndarray of shape (d_c + d_a,)
         Corners: the context in both, then the corners of the cell of actions.
     points : ndarray of shape (S, d_c + d_a)
@@ -25,7 +25,7 @@ class ContextCell(Cell):
     actions : ndarray of shape (S, d_a)
         The representative actions.
     depth, index : int
-        Place of the cell in the tree over contexts and actions.
+        Position of the cell in the tree over contexts and actions.
     """
 
     __slots__ = ("n_context",)
@@ -50,14 +50,14 @@ class ContextCell(Cell):
 
 
 class ContextPartition:
-    """Partition of contexts and actions together; a query is a cell of actions in a context.
+    """Partition of contexts and actions together, whose queries are cells of actions in a context.
 
     Parameters
     ----------
     joint : BoxPartition
-        The partition of the box of both.
+        Partition of the joint box.
     bounds : ndarray of shape (d_c, 2)
-        Box of the contexts, the leading sides of that box.
+        Box of the contexts, the leading sides of the joint box.
     """
 
     joint: BoxPartition
@@ -84,11 +84,11 @@ class ContextPartition:
         self.joint.max_depth = value
 
     def relevant(self, context: np.ndarray) -> np.ndarray:
-        """Leaves whose cell contains a context."""
+        """Return the leaves whose cell contains a context."""
         return self.containing(self.tree.leaves, context)
 
     def containing(self, nodes: np.ndarray, context: np.ndarray) -> np.ndarray:
-        """Return the nodes whose cell contains a context; half open, except at the top."""
+        """Return the nodes whose cell contains a context; cells are half open but at the top."""
         d, tree = self.n_context, self.tree
         boxes = tree.box(0, tree.n_nodes)[nodes]
         lower, upper = boxes[:, :d], boxes[:, tree.n_features :][:, :d]
@@ -99,28 +99,28 @@ class ContextPartition:
         """Return the cell of contexts and actions of a node."""
         return self.joint.cell(node)
 
-    def played(self, node: int, context: np.ndarray) -> ContextCell:
+    def query_in_context(self, node: int, context: np.ndarray) -> ContextCell:
         """Return the query of a node in a context."""
-        return self._in_context(self.joint.cell(node), context)
+        return self._make_query(self.joint.cell(node), context)
 
     def candidate(self, node: int, context: np.ndarray) -> np.ndarray:
-        """Descriptor row (1, 2 d) of what is observed when a node is played in a context."""
+        """Return the descriptor row (1, 2 d) of the query of a node in a context."""
         return self.joint.block_beside(node, context)
 
     def node_of(self, query: Cell | PointsQuery) -> int:
-        """Return the node of a query, -1 if the tree has none."""
+        """Return the node of a query, -1 if it is not in the tree."""
         return self.joint.node_of(query)
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, 2 d) of points (n, d)."""
+        """Return descriptor rows (n, 2 d) of points (n, d)."""
         return self.joint.rows_of(points)
 
     def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
-        """Descriptor rows of what a query observes."""
+        """Return the descriptor rows of a query."""
         return self.joint.block_of(query)
 
     def resolve(self, query: Cell) -> None:
-        """Raise ValueError unless a query is a cell of this partition, in a context or not."""
+        """Raise ValueError unless a query is a cell of this partition, in a context or without."""
         if not isinstance(query, ContextCell):
             self.joint.resolve(query)
             return
@@ -129,15 +129,15 @@ class ContextPartition:
         if known and 0 <= depth <= self.max_depth + 1 and 0 <= index < self.tree.n_children**depth:
             cell = self.joint.cell_at(depth, index)
             inside = (cell.lower <= query.lower) & (query.upper <= cell.upper)
-            if inside.all() and self._in_context(cell, query.context) == query:
+            if inside.all() and self._make_query(cell, query.context) == query:
                 return
         raise self.joint.refusal(query)
 
-    def _in_context(self, cell: Cell, context: np.ndarray) -> ContextCell:
+    def _make_query(self, cell: Cell, context: np.ndarray) -> ContextCell:
         n = self.n_context
         lower, upper = (np.concatenate([context, end[n:]]) for end in (cell.lower, cell.upper))
         spec = cell.spec
         if isinstance(spec, np.ndarray):
             spec = np.concatenate([context, spec[0, n:]])[None]
         played = ContextCell(n, cell.depth, cell.index, lower, upper, spec)
-        return played.named(self.joint.space)
+        return played.with_names(self.joint.space)

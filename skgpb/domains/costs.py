@@ -1,4 +1,4 @@
-"""What an experiment costs, as people write it: 20 + 0.5*time, and 100 if catalyst = Pd."""
+"""The cost of an experiment as a text: 20 + 0.5*time, and 100 if catalyst = Pd."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, ClassVar
 
 from skgpb.domains.linear import read_sum
 
-# An amount, and perhaps the side and the value for which it is, which may be between quotes.
+# An amount, optionally followed by a side and its value, which may be quoted.
 _FORM = re.compile(r'(.*?)(?:\bif\s+("(?:[^"]|"")*"|[^="]+?)\s*=\s*(.+))?', re.DOTALL)
-# Memory: texts of costs that are kept as what they mean.
+# Memory: number of texts whose parsed costs are cached.
 MOST_READ = 64
 
 
 @dataclass(frozen=True)
 class SettingCosts:
-    """What an answer at a setting costs, for ``cost`` of a search in a box with named sides.
+    """Cost of an answer at a setting, for ``cost`` of a search in a box with named sides.
 
     Attributes
     ----------
     texts : tuple of str
-        Amounts that add up: numbers and sums of sides that are numbers, ``"20 + 0.5*time"``. One
-        with ``if`` is for a single value of a side, ``"100 if catalyst = Pd"``.
+        Amounts that are summed: numbers and sums of numeric sides, ``"20 + 0.5*time"``. An amount
+        with ``if`` holds for a single value of a side, ``"100 if catalyst = Pd"``.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class SettingCosts:
     (35.0, 135.0)
     """
 
-    #: Arguments that a file holds of it.
+    #: Names of the arguments in a file.
     arguments: ClassVar[tuple[str, ...]] = ("texts",)
 
     texts: tuple[str, ...]
@@ -47,14 +47,14 @@ class SettingCosts:
 
 @dataclass(frozen=True)
 class Amount:
-    """A part of a cost.
+    """A term of a cost.
 
     Attributes
     ----------
     coefficients : dict
-        Factors of sides by their names; that of the empty name is a number by itself.
+        Factors of sides by their names; the empty name has the constant.
     side, value : str or None
-        For which value of which side it is; None for all settings.
+        The side, and its value, for which the amount holds; None for all settings.
     """
 
     coefficients: Mapping[str, float]
@@ -62,14 +62,14 @@ class Amount:
     value: str | None = None
 
     def at(self, setting: Mapping[str, Any]) -> float:
-        """Return the amount at a setting, 0 where it is for another one."""
+        """Return the amount at a setting, 0 if it does not hold there."""
         if self.side is not None and not self.is_for(setting[self.side]):
             return 0.0
         pairs = self.coefficients.items()
         return sum(each * (float(setting[name]) if name else 1.0) for name, each in pairs)
 
     def is_for(self, value: Any) -> bool:
-        """Return whether it is for a value of its side, which people write as they like."""
+        """Return whether the amount holds for a value of its side, in any notation of numbers."""
         if str(value) == self.value:
             return True
         try:
@@ -80,19 +80,19 @@ class Amount:
 
 @lru_cache(MOST_READ)
 def amounts(texts: tuple[str, ...], names: tuple[str, ...]) -> list[Amount]:
-    """Return what costs consist of, given the names of the sides.
+    """Return the amounts of a cost, given the names of the sides.
 
     Raises
     ------
     ValueError
-        If a text has not the form of a cost, or names no side; the message says which and why.
+        If a text is not a cost, or names an unknown side; the message has the text and reason.
     """
     out = []
     for text in texts:
         found = _FORM.fullmatch(text.strip())
-        assert found is not None  # the amount may be anything
+        assert found is not None  # the pattern accepts any amount
         coefficients = read_sum(found[1], names)
-        side, value = (None if part is None else _unquoted(part) for part in found.group(2, 3))
+        side, value = (None if part is None else _strip_quotes(part) for part in found.group(2, 3))
         if side is not None and side not in names:
             raise ValueError(
                 f"cost {text.strip()!r}: there is no side named {side!r}; the sides are "
@@ -102,6 +102,6 @@ def amounts(texts: tuple[str, ...], names: tuple[str, ...]) -> list[Amount]:
     return out
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
     return text[1:-1].replace('""', '"') if is_quoted else text

@@ -1,9 +1,8 @@
 r"""Coverings of the unit cube by balls, and the search for uncovered points.
 
-A covering starts as one ball, the centre of the cube with a radius of its diameter. Balls only
-ever shrink, to half their radius; a shrink that uncovers something adds a ball of the first
-radius, which covers everything again. What differs between metrics is how the uncovered region
-is found.
+A covering starts with one ball around the centre of the cube, with its diameter as radius. Balls
+only ever shrink, to half their radius; a shrink that uncovers a point adds a ball of the first
+radius, which covers everything again. Metrics differ in the search for the uncovered region.
 
 References
 ----------
@@ -34,7 +33,7 @@ CLEARANCE_TIE = 1e-9
 
 
 class Covering(ABC):
-    """Balls in the unit cube whose union is, after every call, the whole cube.
+    """Balls in the unit cube whose union, after every call, is the whole cube.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class Covering(ABC):
     Attributes
     ----------
     diameter : float
-        Diameter of the cube, the radius with which every ball starts.
+        Diameter of the cube, the first radius of every ball.
     """
 
     #: Norm that defines a ball.
@@ -67,12 +66,12 @@ class Covering(ABC):
         return self._centers[: self._n].copy()
 
     def center(self, ball: int) -> np.ndarray:
-        """Centre of a ball, shape (d,)."""
+        """Return the centre of a ball, shape (d,)."""
         return self._centers[ball].copy()
 
     @property
     def depth(self) -> np.ndarray:
-        """Number of times each ball was halved, shape (n_balls,)."""
+        """Number of times that each ball was halved, shape (n_balls,)."""
         return self._depth[: self._n].copy()
 
     @property
@@ -82,21 +81,21 @@ class Covering(ABC):
 
     @property
     def effort(self) -> int:
-        """Number of boxes of the uncovered region, if they are kept."""
+        """Number of boxes of the uncovered region; 0 for a covering without boxes."""
         return 0
 
     def shrink(self, ball: int) -> int | None:
-        """Halve the radius of a ball, and add one where that leaves a point uncovered.
+        """Halve the radius of a ball, and add a ball if that leaves a point uncovered.
 
         Parameters
         ----------
         ball : int
-            Number of the ball.
+            Index of the ball.
 
         Returns
         -------
         added : int or None
-            Number of the new ball, if one was needed.
+            Index of the new ball; None if no point was uncovered.
 
         Raises
         ------
@@ -122,26 +121,26 @@ class Covering(ABC):
 
     @abstractmethod
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
-        """Return a point that halving ``ball`` uncovered, None if there is none."""
+        """Return a point that halving ``ball`` uncovered; None if there is none."""
 
 
 class ChebyshevCovering(Covering):
     """Covering by balls of the sup norm, which are boxes; exact in any dimension.
 
-    The oracle returns the centre of the largest uncovered cell (by volume, ties
-    lexicographic) of the grid in which the faces of all balls cut the cube. It never forms that
-    grid, whose size is exponential in d. The newest ball, as long as nothing is uncovered, is
-    the only one that may be needed everywhere, so the covering keeps the region that all
-    *others* leave uncovered as a list of disjoint boxes. A shrinking ball adds to it what it
-    alone had covered, which is sought inside that ball only (Remark 14 of [Shekhar2018]_); what
-    the newest ball still covers is then taken away.
+    The oracle returns the centre of the largest uncovered cell (by volume, ties lexicographic) of
+    the grid in which the faces of all balls cut the cube. It never forms that grid, whose size is
+    exponential in d. As long as nothing is uncovered, only the newest ball may be needed
+    everywhere, so the covering keeps the region that all *others* leave uncovered, as a list of
+    disjoint boxes. A shrinking ball adds the region that it alone covered, which is computed inside
+    that ball only (Remark 14 of [Shekhar2018]_); then the part that the newest ball covers is
+    removed.
 
     Examples
     --------
     >>> from skgpb.domains.covering import ChebyshevCovering
     >>> covering = ChebyshevCovering(1)
-    >>> covering.shrink(0)  # [0, 1] around 0.5 is still everything
-    >>> covering.shrink(0)  # but [0.25, 0.75] is not
+    >>> covering.shrink(0)  # [0, 1] around 0.5 still covers everything
+    >>> covering.shrink(0)  # but [0.25, 0.75] does not
     1
     >>> covering.centers.ravel(), covering.radii
     (array([0.5  , 0.125]), array([0.25, 1.  ]))
@@ -150,7 +149,7 @@ class ChebyshevCovering(Covering):
     metric = "chebyshev"
 
     def __init__(self, n_features: int) -> None:
-        # Balls as boxes within the cube, and how many of them have a face at a coordinate.
+        # Balls as boxes within the cube, and the number of balls with a face at each coordinate.
         self._boxes = np.empty((16, 2 * n_features))
         self._faces = [Faces() for _ in range(n_features)]
         super().__init__(n_features, 1.0)
@@ -187,7 +186,7 @@ class ChebyshevCovering(Covering):
         self._count_faces(before, -1)
         self._count_faces(self._boxes[ball], 1)
         if ball != self._newest:
-            exposed = self._exposed(ball, before)
+            exposed = self._exclusive_region(ball, before)
             if not len(exposed):
                 return None
             self._region = np.concatenate([self._region, exposed])
@@ -201,8 +200,8 @@ class ChebyshevCovering(Covering):
         center = 0.5 * (cell[:d] + cell[d:])
         return np.round(center * 2.0**LEVELS) * 2.0**-LEVELS
 
-    def _exposed(self, ball: int, before: np.ndarray) -> np.ndarray:
-        """Return the region that ``ball`` alone covered before it was halved."""
+    def _exclusive_region(self, ball: int, before: np.ndarray) -> np.ndarray:
+        """Return the region that only ``ball`` covered before it was halved."""
         boxes = self._boxes[: self._n]
         near = overlapping(boxes, before)
         near = near[(near != ball) & (near != self._newest)]
@@ -232,7 +231,7 @@ class Faces:
         vars(self).update(state, cuts=array("d", sorted(state["_counts"])))
 
     def count(self, face: float, change: int) -> None:
-        """Count one face more (+1) or less (-1) at a coordinate."""
+        """Add one face (+1) at a coordinate, or remove one (-1)."""
         count = self._counts.get(face, 0) + change
         if count == 0:
             del self._counts[face], self.cuts[bisect_left(self.cuts, face)]
@@ -245,13 +244,13 @@ class Faces:
 class EuclideanCovering(Covering):
     """Covering by Euclidean balls, by subdivision to a tolerance.
 
-    Cells of the dyadic grid (side 2^-level) are compared with the balls from coarse to fine,
-    and cells inside one ball are dropped. The oracle returns the first cell centre that is in no
-    ball; among several of one level, the one farthest from the balls (ties lexicographic). It
-    gives up at cells of a diagonal of ``2 * tolerance`` times the radius of the ball that
-    shrank: every point of the cube is within ``tolerance`` times that radius of a ball.
+    Cells of the dyadic grid (side 2^-level) are compared with the balls from coarse to fine, and
+    cells inside one ball are dropped. The oracle returns the first cell centre that is in no ball;
+    among several of one level, the one farthest from the balls (ties lexicographic). It stops at
+    cells with a diagonal of ``2 * tolerance`` times the radius of the ball that shrank: every point
+    of the cube is within ``tolerance`` times that radius of a ball.
 
-    The work grows as (1 / tolerance)^d; beyond two dimensions prefer the sup norm.
+    The work grows as (1 / tolerance)^d; in more than two dimensions prefer the sup norm.
 
     Parameters
     ----------
@@ -272,24 +271,24 @@ class EuclideanCovering(Covering):
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
         d, centers, radii = self.n_features, self._centers[: self._n], self.radii
         center, before = centers[ball], 2.0 * radii[ball]
-        # Points that lost their cover lie in the old ball, and only balls that meet it can help.
+        # Points that lost their cover are in the old ball, and only balls that meet it can help.
         gap = np.linalg.norm(centers - center, axis=1) - radii - before
         near = np.flatnonzero(gap < 2.0 * CLEARANCE_TIE)
-        # Large balls first: they settle most cells.
+        # Large balls first: they decide most cells.
         near = near[np.argsort(-radii[near], kind="stable")]
         search = Subdivision(centers[near], radii[near], center, before, CLEARANCE_TIE)
         level = 0
         while True:
             bare, is_open = search.level(level)
             if len(bare):
-                return self._barest(bare, centers, radii)
+                return self._farthest_point(bare, centers, radii)
             if not is_open or sqrt(d) * 2.0**-level <= self.tolerance * before:
                 return None
             level += 1
 
     @staticmethod
-    def _barest(points: np.ndarray, centers: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        """Point farthest from the balls, the lexicographically smallest of several."""
+    def _farthest_point(points: np.ndarray, centers: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """Return the point farthest from the balls, the lexicographically smallest of several."""
         clearance = np.full(len(points), np.inf)
         for center, radius in zip(centers, radii, strict=True):
             distance = np.linalg.norm(points - center, axis=1) - radius

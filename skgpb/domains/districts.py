@@ -20,13 +20,13 @@ class Districts:
 
     Pass it as ``queries`` or ``targets`` of an optimizer such as :class:`~skgpb.KGOptimizer`.
     Queries and targets may be different districts: their covariances follow from the kernel of f
-    over the points (:class:`~skgpb.kernels.WeightedSum`), which is learned unless it is given.
+    over the points (:class:`~skgpb.kernels.WeightedSum`), which is learned unless you pass one.
 
     Parameters
     ----------
     points : array-like of shape (n_points, d)
-        Points on which f is defined: towns, or grid points in a polygon. A point of several
-        districts of one kind is there several times.
+        Points on which f is defined: towns, or grid points in a polygon. A point in several
+        districts of the same set is repeated.
     names : array-like of shape (n_points,)
         The district of each point: texts or integers.
     weights : array-like of shape (n_points,), default=None
@@ -36,7 +36,7 @@ class Districts:
     Attributes
     ----------
     labels : list
-        The names of the districts, in the order in which they first occur.
+        Names of the districts, in the order in which they first occur.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Districts:
                     f"{weights!r}"
                 )
         self.labels: list[Any] = list(dict.fromkeys(self.names))
-        #: For each district which points are its own, and their shares.
+        #: Indices of the points of each district, and their weights, with sum 1.
         self.members: list[tuple[np.ndarray, np.ndarray]] = []
         for label in self.labels:
             own = np.flatnonzero(given == label)
@@ -118,14 +118,14 @@ class Districts:
         return np.concatenate([share for _, share in self.members])
 
     def as_set(self, bounds: np.ndarray, first: int) -> ArmSet:
-        """Return the districts as a set, of rows [center, number] as ``WeightedSum`` has them.
+        """Return the districts as a set, with rows [center, index] for ``WeightedSum``.
 
         Parameters
         ----------
         bounds : ndarray of shape (d, 2)
             Box around all points.
         first : int
-            Number of the first of them, as the kernel counts.
+            Index of the first district in the kernel.
         """
         centers = [share @ self.points[own] for own, share in self.members]
         rows = np.column_stack([np.array(centers), first + np.arange(len(self))])

@@ -19,7 +19,7 @@ class Fidelities(Cells):
 
     Pass it as ``queries`` of an optimizer such as :class:`~skgpb.KGOptimizer`. Examples are an
     experiment and its simulation, or a long and a short training run. Fidelity 0 is the highest,
-    the function that is maximised. How much each lower fidelity tells about it is learned
+    the function that is maximised. The search learns how well each lower fidelity predicts it
     (:class:`~skgpb.kernels.Tasks`). See :doc:`/user_guide/multi_fidelity`.
 
     Parameters
@@ -33,7 +33,7 @@ class Fidelities(Cells):
     --------
     >>> from skgpb import KGOptimizer
     >>> from skgpb.domains import Fidelities
-    >>> def answer(query):  # the simulation is half as high, tilted, and costs a tenth
+    >>> def answer(query):  # the simulation has half the height, a tilt, and a tenth of the cost
     ...     x = float(query.points[0, 0])
     ...     truth = -((x - 0.3) ** 2)
     ...     return truth if query.task == 0 else 0.5 * truth + 0.1 * x
@@ -58,12 +58,12 @@ class Fidelities(Cells):
     def sides(
         self, bounds: np.ndarray, space: ParameterSpace | None, name: str = "Fidelities"
     ) -> np.ndarray:
-        """Return the sizes (n * n_sizes, d) for fidelity 0, then for the next one, and so on."""
+        """Return the sizes (n * n_sizes, d) of fidelity 0, followed by those of the next ones."""
         return np.tile(super().sides(bounds, space, name), (self.n, 1))
 
     @property
     def tasks(self) -> np.ndarray:
-        """The fidelity of each of the kinds of cells, shape (n * n_sizes,)."""
+        """Fidelity of the cells of each size, shape (n * n_sizes,)."""
         n_sizes = len(self.sizes) if isinstance(self.sizes, list) else 1
         return np.repeat(np.arange(self.n), n_sizes)
 

@@ -1,8 +1,8 @@
-"""First queries that fill the space, while no model of the rewards could be trusted (D-G6).
+"""First queries that fill the space, while no model of the rewards would be reliable (D-G6).
 
-A design is a set of places; of these the one is asked that lies farthest from all that was asked or
-told, so that what is known from elsewhere counts, in whatever order it comes. It counts where it
-lies: however much is known in one corner, the places elsewhere are asked (D-G8).
+A design is a set of points. The next query is the point of the design farthest from all evaluated
+and pending queries, so that answers from elsewhere count, in any order. Their location matters:
+however many answers there are in one corner, the points elsewhere are still asked (D-G8).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from scipy.stats import qmc
 
 from skgpb._core._tree import first_maximum
 
-# Rounding: distances in sides that differ by less are the same.
+# Rounding: distances, in sides, that differ by less are equal.
 SAME = 1e-9
 
 
 def first_points(bounds: np.ndarray, n: int, seed: int, more: int = 0) -> np.ndarray:
-    """N points that fill a box (d, 2), and ``more`` in case of need, shape (n + more, d).
+    """Return n points that fill a box (d, 2), and ``more`` replacements, shape (n + more, d).
 
-    They are the first of a scrambled Sobol sequence; in one dimension, where this leaves gaps twice
-    as wide as need be, the n are the middles of equal parts, in random order.
+    They are the first points of a scrambled Sobol sequence. In one dimension, where its gaps are
+    twice as wide as necessary, the n points are the middles of equal parts, in random order.
 
     Examples
     --------
@@ -45,8 +45,8 @@ def first_points(bounds: np.ndarray, n: int, seed: int, more: int = 0) -> np.nda
     return np.clip(lower + unit * (upper - lower), lower, upper)
 
 
-def level_out(points: np.ndarray, n: int, axes: Iterable[int]) -> np.ndarray:
-    """Let the first n points have every value of a list equally often, or one time more.
+def balance_values(points: np.ndarray, n: int, axes: Iterable[int]) -> np.ndarray:
+    """Change the first n points so that every value of a list occurs equally often, or once more.
 
     Along each of these axes the coordinates become their ranks, as in a Latin hypercube: points
     keep their order, but none of few values is left out.
@@ -58,13 +58,13 @@ def level_out(points: np.ndarray, n: int, axes: Iterable[int]) -> np.ndarray:
     n : int
         Size of the design.
     axes : iterable of int
-        Axes from 0 to 1 on which each value has an interval, all of the same length.
+        Axes from 0 to 1 on which the values have intervals of equal length.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skgpb.domains.first_design import level_out
-    >>> level_out(np.array([[0.1], [0.2], [0.9], [0.3]]), 4, [0]).ravel()
+    >>> from skgpb.domains.first_design import balance_values
+    >>> balance_values(np.array([[0.1], [0.2], [0.9], [0.3]]), 4, [0]).ravel()
     array([0.125, 0.375, 0.875, 0.625])
     """
     out = points.copy()
@@ -77,27 +77,27 @@ def level_out(points: np.ndarray, n: int, axes: Iterable[int]) -> np.ndarray:
 def first_members(
     places: np.ndarray, bounds: np.ndarray, n: int, seed: int, more: int = 0
 ) -> np.ndarray:
-    """Numbers of n + ``more`` distinct members of a finite set, all of them where they are fewer.
+    """Return indices of n + ``more`` distinct members of a finite set; of all if it is smaller.
 
-    For each of :func:`first_points` in turn the nearest that is left, in sides of the box.
+    They are the nearest remaining members to :func:`first_points` in turn, in sides of the box.
 
     Parameters
     ----------
     places : ndarray of shape (n_members, d)
-        Locations of the members.
+        Points of the members.
     bounds : ndarray of shape (d, 2)
         The box.
     n, more : int
-        Numbers of points.
+        Numbers of members.
     seed : int
         Scrambles the sequence.
 
     Returns
     -------
-    numbers : ndarray of shape (at most n + more,)
+    indices : ndarray of shape (at most n + more,)
     """
-    targets = in_sides(first_points(bounds, n, seed, more), bounds)
-    places = in_sides(places, bounds)
+    targets = to_unit_cube(first_points(bounds, n, seed, more), bounds)
+    places = to_unit_cube(places, bounds)
     left = np.ones(len(places), dtype=bool)
     chosen = []
     for target in targets:
@@ -111,16 +111,16 @@ def first_members(
 
 
 def farthest(places: np.ndarray, known: np.ndarray, bounds: np.ndarray) -> int | None:
-    """Number of the place farthest from all that is known, in sides; None if all are known.
+    """Return the index of the point farthest from evaluated ones, in sides.
 
-    The first of several, and of all where nothing is known.
+    It is the first of several, and 0 if nothing was evaluated; None if all points were evaluated.
 
     Parameters
     ----------
     places : ndarray of shape (n, d)
-        Possible locations.
+        Candidate points.
     known : ndarray of shape (m, d)
-        Locations that were asked.
+        Evaluated points.
     bounds : ndarray of shape (d, 2)
         The box.
 
@@ -133,26 +133,26 @@ def farthest(places: np.ndarray, known: np.ndarray, bounds: np.ndarray) -> int |
     """
     if not len(known):
         return 0
-    distance = cdist(in_sides(places, bounds), in_sides(known, bounds)).min(axis=1)
+    distance = cdist(to_unit_cube(places, bounds), to_unit_cube(known, bounds)).min(axis=1)
     return first_maximum(distance, SAME) if distance.max() > SAME else None
 
 
 def next_place(
     places: np.ndarray, n: int, known: np.ndarray, failed: np.ndarray, bounds: np.ndarray
 ) -> int | None:
-    """Number of the place of a first design to go to next; None once n places are filled.
+    """Return the index of the next point of a first design; None once n of its points are filled.
 
-    A place is filled where something is known nearer to it than the next place is. Of the others
-    the one farthest from all that was tried is next.
+    A point is filled if an answered query is nearer to it than the next point of the design. The
+    next one is the unfilled point farthest from all tried queries.
 
     Parameters
     ----------
     places : ndarray of shape (n_places, d)
-        The design, and after its n places others that replace those that fail.
+        The design: n points, and then replacements for those that fail.
     n : int
         Size of the design.
     known : ndarray of shape (m, d)
-        Queries that were answered, or will be.
+        Queries with an answer, or pending ones.
     failed : ndarray of shape (k, d)
         Queries that failed: nothing near them is tried.
     bounds : ndarray of shape (d, 2)
@@ -170,8 +170,8 @@ def next_place(
     """
     if not len(known) + len(failed):
         return 0
-    at = in_sides(places, bounds)
-    to_known, to_failed = (cdist(at, in_sides(rows, bounds)) for rows in (known, failed))
+    at = to_unit_cube(places, bounds)
+    to_known, to_failed = (cdist(at, to_unit_cube(rows, bounds)) for rows in (known, failed))
     nearest, vain = (gaps.min(axis=1, initial=np.inf) for gaps in (to_known, to_failed))
     filled = (nearest < _spacing(at, n) - SAME) & ((vain > SAME) | (nearest <= SAME))
     if filled.sum() >= n:
@@ -184,7 +184,7 @@ def next_place(
 
 
 def _spacing(at: np.ndarray, n: int) -> np.ndarray:
-    """Distance of each of the first n places to the next of them, of others to the next before."""
+    """Return distances (n_places,) of n points to the next of them, of others to an earlier one."""
     # Not numpy.unique, which turns a KeyboardInterrupt into a TypeError now and then.
     rows = at[:n][np.lexsort(at[:n].T)]
     new = np.ones(len(rows), dtype=bool)
@@ -196,7 +196,7 @@ def _spacing(at: np.ndarray, n: int) -> np.ndarray:
     return np.concatenate([first, others.min(axis=1, initial=np.inf)])
 
 
-def in_sides(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Points (n, d) in a box, in units of its sides from its lower corner."""
+def to_unit_cube(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Return points (n, d) in a box, in units of its sides from its lower corner."""
     side = bounds[:, 1] - bounds[:, 0]
     return (points - bounds[:, 0]) / np.where(side > 0.0, side, 1.0)

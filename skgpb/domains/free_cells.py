@@ -1,4 +1,4 @@
-"""Cells or points that stand for all of some sizes in a box."""
+"""Cells or points of some sizes that represent all of these sizes in a box."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from skgpb.utils.validation import check_inside
 class FreeCells(ArmSet):
     """Candidate cells of some sizes in a box; a point has size 0.
 
-    There are equally many of each size. Most of them fill the box evenly. A quarter in up to
-    three dimensions, and half beyond that, follow the posterior: they are at the best targets and
-    around them, at distances of every order of magnitude.
+    There are equally many of each size. Most of them fill the box evenly. A quarter in up to three
+    dimensions, and half in more, follow the posterior: they are at the best targets and around
+    them, at distances of every order of magnitude.
 
     Parameters
     ----------
     sizes : ndarray of shape (n_sizes, d)
-        Their sides; 0 for points.
+        Sides of the cells; 0 for points.
     bounds : ndarray of shape (d, 2)
         The box.
     n : int
-        Number of cells of all sizes together that stand for all.
+        Number of candidate cells, of all sizes together.
     layout : Layout or None
         Meaning of the columns of rows. None stands for points.
     seed : list of int
-        Seeds those that fill the box.
+        Seeds the cells that fill the box.
     space : ParameterSpace, default=None
         Names of the sides of the box; None if they have none.
     tasks : ndarray of shape (n_sizes,), default=None
-        Number of the function that cells of each size average, if rows have a column for that.
+        Index of the function that cells of each size average, if rows have a column for it.
     n_tasks : int, default=1
         Number of functions.
 
@@ -46,7 +46,7 @@ class FreeCells(ArmSet):
     rows : ndarray of shape (n, n_columns)
         The present cells.
     size_of : ndarray of shape (n,)
-        The number of the size of each.
+        Index of the size of each cell.
     free : ndarray of shape (d,)
         Whether a cell moves continuously along each side of the box.
     """
@@ -69,7 +69,7 @@ class FreeCells(ArmSet):
         self.sizes = sizes
         self.tasks: np.ndarray = np.zeros(len(sizes), dtype=np.intp) if tasks is None else tasks
         self.n_tasks = n_tasks
-        # The sides with separate values, and their axes.
+        # Axes of the sides with separate values, by index of the side.
         axes = [] if space is None else [axis for _, axis in space.axes]
         self._separate: dict[int, SeparateAxis] = {
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
@@ -81,21 +81,23 @@ class FreeCells(ArmSet):
         self._n_local = each // (defaults.LOCAL_SHARE if fills else 2)
         self.size_of: np.ndarray = np.repeat(np.arange(len(sizes)), each)
         if space is not None and self._separate and not sizes.any() and space.n_settings <= each:
-            # All settings stand for themselves, and none has to move.
+            # All settings are candidates, and none has to move.
             self._n_local = 0
             settings = space.every_point()
             each = len(settings)
             self.size_of = np.repeat(np.arange(len(sizes)), each)
-            parts = [self.placed(settings, number) for number in range(len(sizes))]
+            parts = [self.rows_of_centers(settings, number) for number in range(len(sizes))]
         else:
             parts = []
             for number in range(len(sizes)):
                 shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
                 parts.append(
-                    self.placed(spread_points(self.center_bounds[number], each, shift), number)
+                    self.rows_of_centers(
+                        spread_points(self.center_bounds[number], each, shift), number
+                    )
                 )
         self._lie_at(np.concatenate(parts))
-        # The one that moves next of each size, once all of them have moved.
+        # Index of the local cell of each size that moves next; -1 until all of them have moved.
         self._next = -1
         # Sizes of the cells of the first design.
         self.first_sizes: np.ndarray = np.arange(len(sizes))
@@ -105,7 +107,7 @@ class FreeCells(ArmSet):
 
     @property
     def kind(self) -> str:  # type: ignore[override]
-        """The sizes, each with its cost and noise variance."""
+        """Name of the cost groups: sizes, each with its cost and noise variance."""
         if self.layout.task_column is not None:
             return "fidelity (and size of cells)"
         return "size of cells"
@@ -115,25 +117,25 @@ class FreeCells(ArmSet):
         """Number of sizes."""
         return len(self.sizes)
 
-    def per_query(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the number of each cell, given one for each size."""
+    def query_values(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the value of each cell, given one value for each size."""
         return numbers[self.size_of]
 
     def cost_group(self, query: Arm | PointsQuery) -> int:
-        """Return the number of the size of a query, -1 if it has none of them."""
+        """Return the index of the size of a query, -1 if it has none of the sizes."""
         return self.number_of_size(query)
 
     @property
     def follows(self) -> bool:
-        """True if some of its members follow the posterior."""
+        """True if some members follow the posterior."""
         return True
 
-    # -- where they lie ---------------------------------------------------------------------
+    # -- places of the cells ----------------------------------------------------------------
 
     def placements_of(self, slot: int) -> Placements | None:
-        """Return where a cell of the same size could lie, on sides that are continuous.
+        """Return the possible places of a cell of the same size, along continuous sides.
 
-        Along sides of separate values it keeps the values that it has.
+        Along sides of separate values the cell keeps its values. None if no side is free.
         """
         number = int(self.size_of[slot])
         limits, places = self.center_bounds[number], self.every_place()
@@ -146,7 +148,7 @@ class FreeCells(ArmSet):
         def rows_at(coordinates: np.ndarray) -> np.ndarray:
             centers = np.tile(places[slot], (len(coordinates), 1))
             centers[:, free] = coordinates
-            return self.placed(centers, number)
+            return self.rows_of_centers(centers, number)
 
         return Placements(alike, places[alike][:, free], limits[free], rows_at)
 
@@ -155,8 +157,8 @@ class FreeCells(ArmSet):
         half = np.minimum(0.5 * sides, 0.5 * (upper - lower)) * self.free
         return np.column_stack([lower + half, upper - half])
 
-    def placed(self, centers: np.ndarray, number: int) -> np.ndarray:
-        """Descriptor rows, without contexts, of cells of a size at these centres."""
+    def rows_of_centers(self, centers: np.ndarray, number: int) -> np.ndarray:
+        """Return descriptor rows, without contexts, of cells of a size at these centres."""
         rows = self._boxes_at(centers, number)
         if self.layout.task_column is None:
             return rows
@@ -164,7 +166,7 @@ class FreeCells(ArmSet):
 
     def _boxes_at(self, centers: np.ndarray, number: int) -> np.ndarray:
         if not self.layout.boxes:
-            return centers if self.space is None else self.space.snapped(centers)
+            return centers if self.space is None else self.space.snap(centers)
         half = 0.5 * self.sizes[number] * self.free
         low, high = self.bounds.T
         lower, upper = np.maximum(centers - half, low), np.minimum(centers + half, high)
@@ -174,25 +176,25 @@ class FreeCells(ArmSet):
         return np.hstack([lower, upper])
 
     def _where_it_lies(self, centers: np.ndarray, number: int) -> np.ndarray:
-        """Centres (n, d) of the cells of a size that are placed at these centres."""
+        """Return the centres (n, d) of the nearest possible cells of a size to these centres."""
         centers = np.clip(centers, *self.center_bounds[number].T)
         if not self._separate:
             return centers
-        return self.layout.of_actions.places(self.placed(centers, number))
+        return self.layout.actions_layout.places(self.rows_of_centers(centers, number))
 
     def resample_all(self) -> None:
-        """Mark all cells that follow the posterior to be moved at the next move."""
+        """Request that all cells that follow the posterior move at the next ``resample``."""
         self._next = -1
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
-        """Let some cells lie at the best targets and around them; return the rows that moved."""
+        """Move some cells to the best targets and around them; return the indices that moved."""
         return self._move(incumbents.places(), rng) if self._n_local else self.moving
 
     def _move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Let some cells lie at and around ``centers`` (k, d); which rows they are.
+        """Move some cells to ``centers`` (k, d) and around them; return their indices.
 
-        At first all that follow what is known move, and later a few at a time, in turn. Of the
-        centers those are taken where no cell of the size lies yet.
+        At first all local cells move, and later a few at a time, in turn. Centres at which a cell
+        of the size lies already are left out.
         """
         plain = self.plain.copy()
         moved = []
@@ -212,16 +214,16 @@ class FreeCells(ArmSet):
                 same &= away <= SAME_SIZE * (high - low)
             new = at[~same.any(axis=1)][: -(-each // 2)]
             around = points_near(limits, at, each - len(new), rng)
-            plain[slots] = self.placed(np.concatenate([new, around]), number)
+            plain[slots] = self.rows_of_centers(np.concatenate([new, around]), number)
             moved.append(slots)
         self._lie_at(plain)
         return np.concatenate(moved)
 
     def move_to(self, query: Arm | PointsQuery) -> int:
-        """Move a cell to the place of a query, of any size, and return its row.
+        """Move a cell to the place of a query, of any size, and return its index.
 
-        The row is the next one that is due to move, and stands for the query until it moves. Return
-        -1 if no row moves, if the query has several rows, or in contexts, where nothing is tracked
+        It is the last cell to move, and represents the query until it moves. Return -1 if no cell
+        moves, if the query has several rows, or with contexts, where no functional is tracked
         between rounds.
         """
         block = self.block_of(query)
@@ -243,13 +245,13 @@ class FreeCells(ArmSet):
     # -- queries ----------------------------------------------------------------------------
 
     def arm(self, slot: int) -> Arm:
-        """Return the query of a row; it has no number, for cells come and go."""
+        """Return the query of a row; its index is -1, because cells change."""
         return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Return the cell farthest from ``known``, among n cells of ``first_sizes`` in turn.
+        """Return the one of n cells of ``first_sizes`` in turn farthest from evaluated ones.
 
-        They fill the box in which centres of their size lie.
+        They fill the box of the possible centres of their size.
         """
         places = first_points(self.bounds, n, seed, len(failed))
         numbers = self.first_sizes[np.arange(len(places)) % len(self.first_sizes)]
@@ -262,10 +264,10 @@ class FreeCells(ArmSet):
         i = self._next_place(places, n, known, failed)
         if i is None:
             return None
-        return self.placed_arm(self.placed(places[i : i + 1], int(numbers[i]))[0])
+        return self.placed_arm(self.rows_of_centers(places[i : i + 1], int(numbers[i]))[0])
 
-    def told(self, values: np.ndarray) -> Arm | None:
-        """Return the query of a point, (n_sides + 1,), with the number of a function behind it."""
+    def query_from_values(self, values: np.ndarray) -> Arm | None:
+        """Return the query of a point (n_sides + 1,), whose last entry is a function, or None."""
         n, n_sides = self.layout.n_context, self.layout.n_sides
         if self.layout.task_column is None or values.shape != (n_sides + 1,):
             return None
@@ -287,7 +289,7 @@ class FreeCells(ArmSet):
     # -- sizes ------------------------------------------------------------------------------
 
     def sizes_like(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the numbers of the sizes that are among ``sizes`` (n, d)."""
+        """Return the indices of the sizes that are among ``sizes`` (n, d)."""
         return np.flatnonzero(are_among(self.sizes, sizes, self.bounds))
 
     def number_of_size(self, query: Arm | PointsQuery) -> int:
@@ -299,11 +301,11 @@ class FreeCells(ArmSet):
         return -1 if number < 0 else int(alike[number])
 
     def nearest_size(self, query: Arm | PointsQuery, numbers: np.ndarray) -> int:
-        """Return which of some sizes (k,) a query has, -1 if none of them."""
+        """Return the position in ``numbers`` (k,) of the size of a query; -1 if it has none."""
         unit = self.bounds[:, 1] - self.bounds[:, 0]
         sides, sizes = self._sides_in(query), self.sizes[numbers]
         if self._separate:
-            # Numbers of values; a point has one.
+            # Counts of values; a point has one.
             sizes = np.where(self.free, sizes, np.maximum(sizes, 1.0))
             unit = np.where(self.free, unit, 1.0)
         away = (np.abs(sizes - sides) / unit).max(axis=1)

@@ -1,6 +1,6 @@
 """Indirect queries: rows a of a finite set or a box, or cells of a tree over them.
 
-:class:`QuerySet` and :class:`QueryTree` make the queries, recognise them, and know what they cost.
+:class:`QuerySet` and :class:`QueryTree` make the queries, look them up, and compute their costs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class IndirectQuery(Query):
     cost : float
         Cost of its answer.
     index : int
-        Row of the candidates; -1 for a point of a continuous query space.
+        Index among the candidates; -1 for a point of a continuous query space.
     points : ndarray of shape (1, q)
         ``a`` as a row.
 
@@ -66,7 +66,7 @@ class IndirectQuery(Query):
         self.freeze(a=np.array(a, dtype=np.float64), cost=float(cost), index=int(index))
 
     def find_points(self) -> np.ndarray:
-        """The query as a row."""
+        """Return the query as a row."""
         return self.a[np.newaxis]
 
     @property
@@ -78,7 +78,7 @@ class IndirectQuery(Query):
         return hash(self.a.tobytes())
 
     def describe(self) -> str:
-        """Row, cost and number."""
+        """Return row, cost and index as text."""
         return f"{type(self).__name__}(a={self.a}, cost={self.cost}, index={self.index})"
 
 
@@ -92,7 +92,7 @@ class IndirectCell(IndirectQuery):
     cost : float
         Cost of its answer.
     depth, index : int
-        Place in the tree: the children of ``(depth, index)`` are
+        Position in the tree: the children of ``(depth, index)`` are
         ``(depth + 1, K**q * index + j)``.
     lower, upper, center : ndarray of shape (q,)
         Corners and centre of the cell.
@@ -127,7 +127,7 @@ class IndirectCell(IndirectQuery):
         return 0.5 * (self.lower + self.upper)
 
     def find_points(self) -> np.ndarray:
-        """The centre as a row."""
+        """Return the centre as a row."""
         return self.center[np.newaxis]
 
     @property
@@ -141,33 +141,33 @@ class IndirectCell(IndirectQuery):
         return np.concatenate([self.lower, self.upper])
 
     def describe(self) -> str:
-        """Row, cost and number."""
+        """Return position, corners and cost as text."""
         place = f"depth={self.depth}, index={self.index}"
         return f"IndirectCell({place}, lower={self.lower}, upper={self.upper}, cost={self.cost})"
 
 
 class QuerySet(ArmSet):
-    """The possible queries: rows a of a finite set, or a box of them that finitely many stand for.
+    """The possible queries: rows a of a finite set, or of a box that candidates represent.
 
     Parameters
     ----------
     A : ndarray of shape (m, q)
-        The candidates.
+        Candidates.
     kernel : IndirectKernel
-        Says which functionals of f they observe.
+        Kernel that maps rows a to functionals of f.
     cost : float, array-like of shape (m,), callable or None
         Cost of each candidate, or of a row. None stands for 1.
     box : ndarray of shape (q, 2), default=None
-        Box of rows, if all rows in it can be told. None if they are the candidates.
+        Box of rows, if every row in it is a query. None if only the candidates are.
     space : ParameterSpace, default=None
         Names and scales of the sides of the box; None if the sides have no names.
 
     Attributes
     ----------
     A : ndarray of shape (m, q)
-        The candidates; ``rows`` are what ``kernel`` makes of them.
+        Candidates; ``rows`` are the descriptors that ``kernel`` makes of them.
     costs : ndarray of shape (m,)
-        Their costs.
+        Costs of the candidates.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class QuerySet(ArmSet):
         self.kernel, self.cost, self.box = kernel, cost, box
         super().__init__(kernel.queries(self.A), box_around(A) if box is None else box, space=space)
         self.costs: np.ndarray = self.costs_of(self.A)
-        # A candidate that is asked again and again is one object.
+        # Each candidate is one object, however often it is asked.
         self._queries: dict[int, IndirectQuery] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class QuerySet(ArmSet):
 
     @property
     def arguments(self) -> np.ndarray:
-        """Arguments of functions of a query, for each candidate: its row."""
+        """Arguments of functions of a query, for all candidates: their rows."""
         return self.A
 
     def argument(self, query: Any) -> np.ndarray:
@@ -200,7 +200,7 @@ class QuerySet(ArmSet):
         return query.a
 
     def costs_of(self, A: np.ndarray) -> np.ndarray:
-        """Cost of each row of A (n, q)."""
+        """Return the cost of each row of A (n, q)."""
         if self.cost is None:
             return np.ones(len(A))
         if callable(self.cost):
@@ -225,25 +225,25 @@ class QuerySet(ArmSet):
 
     @property
     def least_cost(self) -> float:
-        """Return a lower bound on the cost of a query, 0 if none is known."""
+        """Lower bound on the cost of a query; 0 if none is available."""
         return 0.0 if self.box is not None and callable(self.cost) else float(self.costs.min())
 
     # -- queries ----------------------------------------------------------------------------
 
     def arm(self, slot: int) -> Any:
-        """Return the candidate of a number."""
+        """Return the candidate with this index."""
         query = self._queries.get(slot)
         if query is None:
-            query = IndirectQuery(self.A[slot], self.costs[slot], slot).named(self.space)
+            query = IndirectQuery(self.A[slot], self.costs[slot], slot).with_names(self.space)
             self._queries[slot] = query
         return query
 
     def query_at(self, a: np.ndarray) -> IndirectQuery:
-        """Return the query of a row (q,) of the box, whether or not a candidate."""
-        return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0])).named(self.space)
+        """Return the query of any row (q,) of the box."""
+        return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0])).with_names(self.space)
 
     def find(self, points: Any, pending: Iterable[IndirectQuery]) -> IndirectQuery:
-        """Return the query that a row stands for: a pending one, a candidate, or one of the box."""
+        """Return the query of a row: a pending one, a candidate, or another one in the box."""
         a = check_numbers(points, "query", ensure_2d=False)
         a = a[0] if a.ndim == 2 and len(a) == 1 else a
         self._check(a)
@@ -255,7 +255,7 @@ class QuerySet(ArmSet):
         return self.arm(int(match[0])) if len(match) else self.query_at(a)
 
     def resolve(self, query: Any) -> None:
-        """Raise ValueError for a query that is not one of these."""
+        """Raise ValueError if a query does not belong to the set."""
         self._check(query.a)
         i = query.index
         if i >= 0 and not (i < len(self.A) and np.array_equal(self.A[i], query.a)):
@@ -278,21 +278,21 @@ class QuerySet(ArmSet):
     # -- rows -------------------------------------------------------------------------------
 
     def slot_of(self, query: Any) -> int:
-        """Return the number of a candidate, -1 for any other query."""
+        """Return the index of a candidate, -1 for any other query."""
         return query.index
 
     def block_of(self, query: Any) -> np.ndarray:
-        """Descriptor row (1, n_columns) of what a query observes."""
+        """Return the descriptor row (1, n_columns) of a query."""
         return self.kernel.rows_of_queries(query.a[np.newaxis])
 
     def different_from(self, query: Any) -> np.ndarray:
-        """Return whether each candidate differs from a query, shape (m,)."""
+        """Return a mask (m,) of the candidates that differ from a query."""
         return np.arange(len(self)) != query.index
 
     # -- first design and ties --------------------------------------------------------------
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Any:
-        """Return the query farthest from the rows a tried, among n that fill the space evenly."""
+        """Return the one of n queries that fill the space evenly farthest from the tried rows."""
         if self.box is None:
             return super().first_arm(n, known, failed, seed)
         places = first_points(self.box, n, seed, len(failed))
@@ -304,7 +304,7 @@ class QuerySet(ArmSet):
         return self.A
 
     def most_central(self, numbers: np.ndarray) -> int:
-        """Return the candidate nearest to the middle of all, in units of their box."""
+        """Return the one of some candidates (k,) nearest to the middle of all, in sides."""
         if len(numbers) == 1:
             return int(numbers[0])
         side = np.ptp(self.A, axis=0)
@@ -314,26 +314,26 @@ class QuerySet(ArmSet):
 
 
 class PointSet(ArmSet):
-    """Points at which f may be largest: all of a box, which a grid stands for, or finitely many.
+    """Points at which f may be largest: a grid that represents a box, or finitely many.
 
     Parameters
     ----------
     points : ndarray of shape (n, d)
         The points.
     kernel : IndirectKernel
-        Says how values of f are described.
+        Kernel that maps points to descriptors of values of f.
     bounds : ndarray of shape (d, 2)
         The box.
     space : ParameterSpace or None
-        Names of its sides.
+        Names of the sides.
     shape : tuple of ints, default=None
         Shape of the grid of the points, if they form one.
     finite : bool, default=False
-        Whether these are all, and do not stand for a box.
+        Whether these are all points, and do not represent a box.
     """
 
     has_root = True
-    #: Whether a target is an average, which no answer need stay below.
+    #: Whether targets are averages. Then a target may be larger than the answers allow.
     are_averages: ClassVar[bool] = False
 
     def __init__(
@@ -350,19 +350,19 @@ class PointSet(ArmSet):
         super().__init__(kernel.points(points), bounds, space=space)
 
     def values_from(self, draws: np.ndarray) -> np.ndarray:
-        """Return values (k, n_targets) of the targets from values (k, n) at the points."""
+        """Return values (k, n_targets) of the targets from values (k, n) of f at the points."""
         return draws
 
     def points_of(self, numbers: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return numbers and weights of the points that make up a weighted sum of targets."""
+        """Return indices and weights of the points in a weighted sum of targets."""
         return numbers, weights
 
     def arm(self, slot: int) -> Any:
-        """Return a point."""
-        return PointsQuery(self.points[slot : slot + 1].copy()).named(self.space)
+        """Return the query of a point."""
+        return PointsQuery(self.points[slot : slot + 1].copy()).with_names(self.space)
 
     def placements_of(self, slot: int) -> Placements | None:
-        """Return the box; None if the points are finitely many."""
+        """Return the box as possible places; None if the points are finitely many."""
         if self.finite:
             return None
         return Placements(
@@ -370,28 +370,28 @@ class PointSet(ArmSet):
         )
 
     def arm_in(self, placements: Placements, place: np.ndarray) -> Any:
-        """Return the point at a place (d,)."""
-        return PointsQuery(place[np.newaxis]).named(self.space)
+        """Return the query of the point at ``place`` (d,)."""
+        return PointsQuery(place[np.newaxis]).with_names(self.space)
 
     def __contains__(self, query: object) -> bool:
         return isinstance(query, PointsQuery)
 
 
 class CellSet(PointSet):
-    """Cells that stand for all of some sizes, each by the points over which f is averaged.
+    """Cells of some sizes that represent all of them, given by points over which f is averaged.
 
     Parameters
     ----------
     given : Cells
-        Their sizes.
+        Sizes of the cells.
     kernel : IndirectKernel
-        Says how values of f are described.
+        Kernel that maps points to descriptors of values of f.
     bounds : ndarray of shape (d, 2)
         The box.
     space : ParameterSpace or None
-        Names of its sides.
+        Names of the sides.
     n_points : int
-        About how many points there are, of all cells together.
+        Approximate number of points of all cells together.
 
     Attributes
     ----------
@@ -424,17 +424,17 @@ class CellSet(PointSet):
         self.sizes = sizes
 
     def values_from(self, draws: np.ndarray) -> np.ndarray:
-        """Return averages (k, n_cells) of values (k, n_cells * S) at the points."""
+        """Return averages (k, n_cells) of values (k, n_cells * S) of f at the points."""
         return draws.reshape(len(draws), -1, self._each).mean(axis=2)
 
     def points_of(self, numbers: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return numbers and weights of the points that make up a weighted sum of averages."""
+        """Return indices and weights of the points in a weighted sum of averages."""
         points = numbers[:, np.newaxis] * self._each + np.arange(self._each)
         return points.ravel(), np.repeat(weights / self._each, self._each)
 
 
 class QueryTree(ArmSet):
-    """Cells of a box of rows, cut into K^q equal children at every depth; finer ones cost more.
+    """Cells of a box of rows, cut into K^q equal children at every depth; finer cells cost more.
 
     A node is (depth, index); the children of (h, i) are (h + 1, K^q i + j).
 
@@ -443,22 +443,22 @@ class QueryTree(ArmSet):
     root : ndarray of shape (q, 2)
         The root cell.
     kernel : IndirectKernel
-        Says which functionals of f they observe.
+        Kernel that maps rows a to functionals of f.
     n_children : int
         K, parts per axis.
     max_depth : int
         Depth of the finest cells.
     cost : callable
-        Takes a depth, returns the cost of its cells.
+        Takes a depth; returns the cost of its cells.
     last_column : callable, default=None
-        Takes a depth, returns a number that rows have after the centre. None for rows without.
+        Takes a depth; returns the number in the last column of rows. None without this column.
     space : ParameterSpace, default=None
         Names and scales of the sides of the root; None if the sides have no names.
 
     Attributes
     ----------
     A : ndarray of shape (m, q) or (m, q + 1)
-        Rows a of the two coarsest levels, whose answers vary under the prior as answers do.
+        Rows a of the two coarsest levels, whose prior variances are typical of answers.
     """
 
     #: Cells of a level cost the same; the coarsest come first.
@@ -490,7 +490,7 @@ class QueryTree(ArmSet):
         if not (self.costs > 0.0).all():
             raise ValueError(f"cost({int(np.argmin(self.costs))}) must be positive")
         self._column = None if last_column is None else [last_column(h) for h in self.arguments]
-        # Cells that were made: the active ones are looked at in every round.
+        # Cells that were made: a round reads all active ones.
         self._cells: dict[tuple[int, int], IndirectCell] = {}
         typical = [(0, 0), *self.children((0, 0))]
         self.A: np.ndarray = np.array([self.cell(node).a for node in typical])
@@ -514,7 +514,7 @@ class QueryTree(ArmSet):
         return float(self.costs.min())
 
     def cell(self, node: tuple[int, int]) -> IndirectCell:
-        """The query that asks a node (depth, index)."""
+        """Return the query of a node (depth, index)."""
         if node not in self._cells:
             self._cells[node] = self._make_cell(*node)
         return self._cells[node]
@@ -534,21 +534,21 @@ class QueryTree(ArmSet):
         a = 0.5 * (low + high)
         if self._column is not None:
             a = np.append(a, self._column[depth])
-        return IndirectCell(a, self.costs[depth], index, depth, low, high).named(self.space)
+        return IndirectCell(a, self.costs[depth], index, depth, low, high).with_names(self.space)
 
     def children(self, node: tuple[int, int]) -> list[tuple[int, int]]:
-        """The children of a node; none of one at the greatest depth."""
+        """Return the children of a node; none at the greatest depth."""
         depth, index = node
         if depth >= self.max_depth:
             return []
         return [(depth + 1, self.n_parts * index + j) for j in range(self.n_parts)]
 
     def parent(self, node: tuple[int, int]) -> tuple[int, int]:
-        """The parent of a node."""
+        """Return the parent of a node."""
         return node[0] - 1, node[1] // self.n_parts
 
     def find(self, points: Any, pending: Iterable[IndirectCell]) -> IndirectCell:
-        """Return the pending cell whose centre is given; several cells may share a centre."""
+        """Return the pending cell with this centre; several cells may share a centre."""
         for query in pending:
             if np.shape(points) in (query.center.shape, (1, *query.center.shape)) and (
                 np.array_equal(np.ravel(points), query.center)
@@ -560,16 +560,16 @@ class QueryTree(ArmSet):
         )
 
     def slot_of(self, query: Any) -> int:
-        """Return the number of a cell of the two coarsest levels, -1 for any other."""
+        """Return the index of a cell of the two coarsest levels, -1 for any other."""
         node = query.depth, query.index
         return query.depth + query.index if node in [(0, 0), *self.children((0, 0))] else -1
 
     def block_of(self, query: Any) -> np.ndarray:
-        """Descriptor row (1, n_columns) of what a query observes."""
+        """Return the descriptor row (1, n_columns) of a query."""
         return self.kernel.rows_of_queries(query.a[np.newaxis])
 
     def resolve(self, query: Any) -> None:
-        """Raise ValueError for a query that is not a cell of this tree."""
+        """Raise ValueError if a query is not a cell of this tree."""
         depth, index = query.depth, query.index
         known = 0 <= depth <= self.max_depth and 0 <= index < self.n_parts**depth
         if not known or self.cell((depth, index)) != query:
@@ -577,7 +577,7 @@ class QueryTree(ArmSet):
 
 
 def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
-    """Return whether fewer than n of these places are distinct; stop as soon as it is known.
+    """Return whether fewer than n of these points are distinct, reading no more than necessary.
 
     Examples
     --------

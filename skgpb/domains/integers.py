@@ -13,15 +13,15 @@ __all__ = ["log_randint"]
 def log_randint(low: int, high: int) -> Any:
     """Return a distribution of integers on a logarithmic scale, such as numbers of trees.
 
-    It is for integers what ``scipy.stats.loguniform`` is for numbers: 1 to 10 are as probable as 10
-    to 100. Searches of scikit-learn take it as well.
+    It is the analogue of ``scipy.stats.loguniform`` for integers: 1 to 10 are as probable as 10 to
+    100. Searches of scikit-learn accept it as well.
 
     Parameters
     ----------
     low : int
         Smallest integer, at least 1.
     high : int
-        One more than the largest, as ``scipy.stats.randint`` takes it.
+        One more than the largest, as in ``scipy.stats.randint``.
 
     Returns
     -------

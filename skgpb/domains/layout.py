@@ -17,19 +17,19 @@ class Layout:
     d : int
         Number of sides of the actions; the sides of the context come first.
     n_context : int, default=0
-        Sides of the context.
+        Number of sides of the context.
     counts : tuple of d ints or None, default=None
-        Representatives of a box along each of the d sides; None where rows are points.
+        Representatives of a box along each of the d sides; None if rows are points.
     task_column : float or None, default=None
-        Value of a further column in rows that describe the value of f itself at a point: 0 for the
-        first of several tasks, -1 if other rows are weighted sums. None for no column.
+        Last column of rows that describe the value of f itself at a point: 0 for the first of
+        several tasks, -1 if other rows are weighted sums. None without this column.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skgpb.domains.layout import Layout
     >>> boxes = Layout(1, n_context=1, counts=(3,))
-    >>> row = boxes.beside(np.array([7.0]), np.array([[0.0, 1.0]]))
+    >>> row = boxes.with_contexts(np.array([7.0]), np.array([[0.0, 1.0]]))
     >>> row
     array([[7., 0., 7., 1.]])
     >>> boxes.places(row), boxes.actions_of(row)
@@ -51,7 +51,7 @@ class Layout:
 
     @property
     def n_sides(self) -> int:
-        """Sides of contexts and of what is chosen, together."""
+        """Number of sides of contexts and actions together."""
         return self.n_context + self.d
 
     @property
@@ -65,47 +65,49 @@ class Layout:
         return None if self.counts is None else (1,) * self.n_context + self.counts
 
     @property
-    def of_actions(self) -> Layout:
+    def actions_layout(self) -> Layout:
         """The layout of rows without contexts."""
         return replace(self, n_context=0) if self.n_context else self
 
-    def in_contexts(self, n: int) -> Layout:
-        """Return the layout of the same rows, each in a context of n sides."""
+    def add_contexts(self, n: int) -> Layout:
+        """Return the layout of the same rows with n leading sides of a context."""
         return replace(self, n_context=n)
 
     # -- joining and splitting --------------------------------------------------------------
 
     def corners(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corners (n, n_sides); of points the same twice."""
+        """Return lower and upper corners (n, n_sides); both are the point if rows are points."""
         n = self.n_sides
         return rows[:, :n], rows[:, n : 2 * n] if self.boxes else rows[:, :n]
 
-    def behind(self, rows: np.ndarray) -> np.ndarray:
+    def trailing_columns(self, rows: np.ndarray) -> np.ndarray:
         """Return the columns (n, 0 or 1) after points and boxes."""
         return rows[:, self.n_sides * (2 if self.boxes else 1) :]
 
-    def beside(self, contexts: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Rows of actions in one context (n_context,), or in one for each (n, n_context)."""
-        given, actions = np.broadcast_to(contexts, (len(rows), self.n_context)), self.of_actions
+    def with_contexts(self, contexts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return rows of actions in one context (n_context,), or in one for each (n, n_context)."""
+        given, actions = np.broadcast_to(contexts, (len(rows), self.n_context)), self.actions_layout
         corners = actions.corners(rows)[: 1 + self.boxes]
         parts = [each for corner in corners for each in (given, corner)]
-        return np.hstack([*parts, actions.behind(rows)])
+        return np.hstack([*parts, actions.trailing_columns(rows)])
 
     def actions_of(self, rows: np.ndarray) -> np.ndarray:
-        """Rows of actions, without their contexts."""
+        """Return rows of actions without their contexts."""
         if not self.n_context:
             return rows
         corners = self.corners(rows)[: 1 + self.boxes]
-        return np.hstack([*(each[:, self.n_context :] for each in corners), self.behind(rows)])
+        return np.hstack(
+            [*(each[:, self.n_context :] for each in corners), self.trailing_columns(rows)]
+        )
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, n_columns) of values of f at points (n, n_sides)."""
+        """Return descriptor rows (n, n_columns) of values of f at points (n, n_sides)."""
         parts = [points, points] if self.boxes else [points]
         if self.task_column is not None:
             parts.append(np.full((len(points), 1), self.task_column))
         return np.hstack(parts) if len(parts) > 1 else points
 
     def places(self, rows: np.ndarray) -> np.ndarray:
-        """Points (n, n_sides), or centres of boxes, that rows describe."""
+        """Return the points (n, n_sides), or centres of boxes, of rows."""
         lower, upper = self.corners(rows)
         return 0.5 * lower + 0.5 * upper

@@ -1,7 +1,7 @@
-"""Linear equations and inequalities as people write them: ``A + B <= 100``.
+"""Linear equations and inequalities as a text: ``A + B <= 100``.
 
-The text is read by a parser of its own and never run. Names may have any characters, such as
-"temperature (°C)": the parser knows the names of the sides and takes the longest one that fits.
+A parser reads the text, which is never executed. Names may have any characters, such as
+"temperature (°C)": the parser looks for the names of the sides, the longest first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-# Limit: characters of a constraint, parentheses within each other, constraints of a box.
+# Limit: characters of a constraint, nested parentheses, constraints of a box.
 LONGEST, DEEPEST, MOST_CONSTRAINTS = 1000, 20, 100
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _RELATION = re.compile(r"<=|>=|==|=<|=>|≤|≥|=|<|>")
@@ -22,14 +22,14 @@ _FORM = "a constraint is like A + B <= 100, A + B + C = 1 or 10 <= 2*A - B <= 50
 
 @dataclass(frozen=True)
 class Linear:
-    """An inequality sum of coefficient times side <= bound, or an equation.
+    """A linear inequality, sum of coefficients times sides <= bound, or an equation.
 
     Attributes
     ----------
     text : str
-        As it was written.
+        The text that the user wrote.
     coefficients : tuple of pairs
-        Names of sides, and what they count.
+        Names of sides and their coefficients.
     bound : float
     equal : bool
         Whether it is an equation.
@@ -42,7 +42,7 @@ class Linear:
 
     @property
     def left(self) -> str:
-        """The sum as a text."""
+        """Left side of the relation as a text."""
         out = ""
         for name, c in self.coefficients:
             factor = "" if abs(c) == 1.0 else f"{abs(c):g}*"
@@ -51,12 +51,12 @@ class Linear:
 
 
 def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]:
-    """Return the linear constraints written in some texts.
+    """Return the linear constraints in some texts.
 
     Parameters
     ----------
     texts : iterable of str
-        One constraint each, or several relations in a chain.
+        One constraint each, or a chain of relations.
     names : sequence of str
         Names of the sides.
 
@@ -67,7 +67,7 @@ def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]
     Raises
     ------
     ValueError
-        If one is not a linear relation between these sides; the message says which and why.
+        If a text is not a linear relation between these sides; the message has text and reason.
     """
     texts = list(texts)
     if len(texts) > MOST_CONSTRAINTS:
@@ -76,14 +76,14 @@ def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]
 
 
 def read_sum(text: str, names: Sequence[str]) -> dict[str, float]:
-    """Return the coefficients of a sum, a part of a cost; that of the empty name is a number."""
+    """Return the coefficients of a sum by side, for costs; the empty name has the constant."""
     return _CostReader(text, names).read_sum()
 
 
 class _Reader:
-    """Reads one text from left to right."""
+    """Reader of one text from left to right."""
 
-    # What the text is, an example of it, and what else there is, for messages.
+    # For messages: the kind of text, an example, and the alternative.
     what, form = "constraint", _FORM
     hint = "in Python give such a constraint as the function feasible"
 
@@ -95,14 +95,19 @@ class _Reader:
 
     def read(self) -> list[Linear]:
         sums, relations = [self._sum()], []
-        while not self._at_end():
+        while not self._is_at_end():
             relations.append(self._relation())
             sums.append(self._sum())
         if not relations:
             raise self._wrong(f"there is no <=, >= or = in it: {_FORM}")
-        return [self._made(sums[i], relation, sums[i + 1]) for i, relation in enumerate(relations)]
+        return [
+            self._make_linear(sums[i], relation, sums[i + 1])
+            for i, relation in enumerate(relations)
+        ]
 
-    def _made(self, left: dict[str, float], relation: str, right: dict[str, float]) -> Linear:
+    def _make_linear(
+        self, left: dict[str, float], relation: str, right: dict[str, float]
+    ) -> Linear:
         sign = -1.0 if relation == ">=" else 1.0
         total = {name: sign * (left.get(name, 0.0) - right.get(name, 0.0)) for name in left | right}
         bound = -total.pop("", 0.0) + 0.0
@@ -177,7 +182,7 @@ class _Reader:
         if self.text[self.place : self.place + 1] == ",":
             raise self._wrong("a decimal point is a point, not a comma")
         value = float(number.group())
-        # "2 A" and "2A" are 2*A; "2 3" is nothing.
+        # "2 A" and "2A" are 2*A; "2 3" is an error.
         if self._peek() == "(" or self._name() is not None:
             return {name: value * c for name, c in self._factor().items()}
         return {"": value}
@@ -198,7 +203,7 @@ class _Reader:
             self.place += 1
         return self.text[self.place : self.place + 1]
 
-    def _at_end(self) -> bool:
+    def _is_at_end(self) -> bool:
         return not self._peek()
 
     def _name(self) -> str | None:
@@ -209,7 +214,7 @@ class _Reader:
             if not name or self.text[self.place : end] != name:
                 continue
             after = self.text[end : end + 1]
-            if not (_in_word(name[-1]) and _in_word(after)):
+            if not (_is_word_character(name[-1]) and _is_word_character(after)):
                 return name
         return None
 
@@ -230,26 +235,26 @@ class _Reader:
 
 
 class _CostReader(_Reader):
-    """Reads a sum without a relation."""
+    """Reader of a sum without a relation."""
 
     what, form = "cost", "a cost is like 20 + 0.5*time, or 100 if catalyst = Pd"
     hint = "in Python give such a cost as a function of a setting"
 
     def read_sum(self) -> dict[str, float]:
         total = self._sum()
-        if not self._at_end():
+        if not self._is_at_end():
             raise self._unknown()
         if not all(map(math.isfinite, total.values())):
             raise self._wrong("its numbers are too large")
         return total
 
 
-def _in_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def without_constants(each: Linear, constants: Mapping[str, float]) -> Linear:
-    """Return a constraint in which sides that are fixed are numbers."""
+def substitute_constants(each: Linear, constants: Mapping[str, float]) -> Linear:
+    """Return a constraint with the values of fixed sides inserted."""
     fixed = sum(c * constants[name] for name, c in each.coefficients if name in constants)
     left = tuple((name, c) for name, c in each.coefficients if name not in constants)
     return Linear(each.text, left, each.bound - fixed, each.equal)

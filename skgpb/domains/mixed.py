@@ -1,4 +1,4 @@
-"""The partition of a box that has sides of separate values: integers, categories."""
+"""The partition of a box with sides of separate values: integers, categories."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from skgpb.domains.space import SAME, ParameterSpace
 from skgpb.domains.value_ranges import ValueRanges, reach
 from skgpb.kernels._boxes import boxes_from_points
 
-# Rounding: shapes of cells that agree in this many digits are equal.
+# Rounding: shapes of cells that agree in this number of digits are equal.
 DIGITS = 9
 
 
 class MixedPartition(BoxPartition):
     """K-ary partition of a box with integer or categorical sides.
 
-    A cell holds a run of the values of such a side, which a cut divides; a single value is not cut.
-    The side that is cut is the longest as the kernel measures it, in units of the root's: two
-    categories are as far apart as the ends of any other side, so that these are told apart first.
+    A cell has a run of the values of such a side, which a cut divides; a single value is not cut.
+    The cut divides the side that is longest for the kernel, in units of the root's side. Two
+    categories are as far apart as the ends of any other side, so that categories are separated
+    first.
 
     Descriptors are boxes in the *columns* of the settings. A cell is the mean over several of
     them, one for each combination of its separate values.
@@ -31,7 +32,7 @@ class MixedPartition(BoxPartition):
     space : ParameterSpace
         The box.
     n_children, n_representatives, at_center, max_depth
-        As for :class:`BoxPartition`; a cell of fewer than K settings has as many children.
+        See :class:`BoxPartition`; a cell with fewer than K settings has as many children.
 
     Attributes
     ----------
@@ -63,7 +64,7 @@ class MixedPartition(BoxPartition):
         return divisible and super().splittable(node)
 
     def split(self, node: int) -> int:
-        """Turn a leaf into at most K children; the number of the first."""
+        """Split a leaf into at most K children; return the index of the first."""
         return self.tree.split(node, self._ranges.parts(self.tree.box(node, node + 1)[0]))
 
     def copy(self) -> Self:
@@ -73,11 +74,11 @@ class MixedPartition(BoxPartition):
         return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
-        """Descriptor rows of nodes start..stop-1, one block each."""
+        """Return descriptor rows of nodes start..stop-1, one array for each."""
         return [self._ranges.rows(box) for box in self.tree.box(start, stop)]
 
     def cell_at(self, depth: int, index: int) -> Cell:
-        """Return the cell (depth, index), whether or not the tree has reached it."""
+        """Return the cell (depth, index), even if the tree has not reached it."""
         node = self.tree.find(depth, index)
         if node >= 0:
             return self.cell(node)
@@ -94,15 +95,15 @@ class MixedPartition(BoxPartition):
         return self._ranges.rows(cell.box)
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows of points (n, d)."""
+        """Return descriptor rows of points (n, d)."""
         return rows_of_points(points, self.space)
 
     def rows_of_box(self, box: np.ndarray) -> np.ndarray:
-        """Descriptor rows of the average over any box (2 d,)."""
+        """Return descriptor rows of the average over any box (2 d,)."""
         return self._ranges.rows(box)
 
     def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
-        """Descriptor rows of a node where the first coordinates are given."""
+        """Return descriptor rows of a node whose first coordinates are replaced by ``given``."""
         box, n, d = self.tree.box(node, node + 1)[0], len(given), self.tree.n_features
         box[:n] = box[d : d + n] = given
         return self._ranges.rows(box)
@@ -110,9 +111,9 @@ class MixedPartition(BoxPartition):
     def deviation_cells(
         self, depth: int, everywhere: bool
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Sample of cells at a depth: (block, first corner, last corner), corners being settings.
+        """Return sample cells at a depth: (rows, first corner, last corner); corners: settings.
 
-        Unless ``everywhere``, of cells of the same shape one is enough.
+        Unless ``everywhere``, one of all cells with the same shape is enough.
         """
         sample: dict[bytes, Any] = {}
         for box in self._boxes_at(depth):
@@ -125,7 +126,7 @@ class MixedPartition(BoxPartition):
         return list(sample.values())
 
     def _boxes_at(self, depth: int) -> list[np.ndarray]:
-        """Return the boxes of the cells of a depth at some points; none below unsplit cells."""
+        """Return the cells of a depth around sample points, as boxes; none if not that deep."""
         if not self._lines:
             (low, high), d = self.space.bounds.T, self.tree.n_features
             self._places = low + (high - low) * sample_places(d)
@@ -149,18 +150,18 @@ class MixedPartition(BoxPartition):
 
     def _cell_in(self, depth: int, index: int, box: np.ndarray) -> Cell:
         lower, upper = box[: self.tree.n_features].copy(), box[self.tree.n_features :].copy()
-        return Cell(depth, index, lower, upper, self.n_representatives).named(self.space)
+        return Cell(depth, index, lower, upper, self.n_representatives).with_names(self.space)
 
 
 def rows_of_points(points: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
-    """Descriptor rows of points (n, d) of a box, whatever kinds its sides are of."""
+    """Return descriptor rows of points (n, d) of a box with sides of any kind."""
     if space is None or not space.discrete:
         return boxes_from_points(points)
     return boxes_from_points(space.columns(points))
 
 
 def deepest_cut(space: ParameterSpace, n_children: int, per_side: int) -> int:
-    """Return how often a cell is cut at most: so often along every side, or to single values."""
+    """Return how often a cell is cut at most: ``per_side`` times, or to single values."""
     cuts = [log(axis.n_settings) / log(n_children) for _, axis in space.axes]
     return sum(min(per_side, ceil(cut - SAME)) if np.isfinite(cut) else per_side for cut in cuts)
 
@@ -173,7 +174,7 @@ def partition_of_box(
     max_depth: int | None,
     space: ParameterSpace | None,
 ) -> BoxPartition:
-    """Return the partition of a box, whatever kinds its sides are of."""
+    """Return the partition of a box with sides of any kind."""
     if space is not None and space.discrete:
         return MixedPartition(space, n_children, n_representatives, at_center, max_depth)
     return BoxPartition(bounds, n_children, n_representatives, at_center, max_depth, space)

@@ -1,4 +1,4 @@
-"""Functions of x as objectives of ``run``, as SciPy and scikit-optimize have them."""
+"""Functions of x as objectives of ``run``, like those of SciPy and scikit-optimize."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skgpb.domains.query import Query
 __all__ = ["of_x"]
 
 
-class of_x:  # read as a function
+class of_x:  # used like a function
     """An objective for ``run`` from a function of x.
 
     ``run`` passes a query to its objective: a point, a cell or another kind of query. This wraps a
@@ -22,9 +22,9 @@ class of_x:  # read as a function
     Parameters
     ----------
     function : callable
-        Takes x, an array of shape (d,), and returns a number, or None where that failed. Where the
-        sides of the box have names it takes a list of the d values, in the order of the sides,
-        since these may be categories; then ``query.params`` may be what you want.
+        Takes x, an array of shape (d,), and returns a number, or None if the evaluation failed. If
+        the sides of the box have names it takes a list of the d values, in the order of the sides,
+        since these may be categories; a function of ``query.params`` may then be more convenient.
 
     Examples
     --------
@@ -45,11 +45,11 @@ class of_x:  # read as a function
         self.function = function
 
     def __call__(self, query: Query) -> Any:
-        """Evaluate the function where a query asks."""
+        """Evaluate the function at the points of a query."""
         if query.has_names:
             places: Any = [list(setting.values()) for setting in query.settings]
         else:
-            places = query.points.copy()  # theirs may be changed by the function
+            places = query.points.copy()  # the function may change them
         values = [self.function(x) for x in places]
         return values[0] if len(values) == 1 else float(np.mean(values))
 

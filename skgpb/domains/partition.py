@@ -1,10 +1,10 @@
 """Queries for cells, and the partitions of a box and of a pool.
 
-A box is cut into equal parts, a pool, a finite set of points, at quantiles, so that no cell is
-empty. Its whole K-ary tree is laid out once: the members are put in the order in which its deepest
-leaves list them, so that every cell, at any depth, is a slice of one permutation. A sample of
-representatives is then an equally spaced subset of that slice: the cell's own sub-cells each
-contribute equally, without randomness.
+A box is cut into equal parts. A pool, a finite set of points, is cut at quantiles, so that no cell
+is empty. Its whole K-ary tree is computed once: the members are sorted in the order of its deepest
+leaves, so that every cell, at any depth, is a slice of one permutation. The representatives of a
+cell are then an equally spaced subset of its slice: its sub-cells contribute equally, without
+randomness.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import SAME, ParameterSpace
-from skgpb.domains.value_ranges import capped, points_per_side
+from skgpb.domains.value_ranges import cap_counts, points_per_side
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils.validation import MOST_POINTS, Integral
 
@@ -32,8 +32,8 @@ __all__ = ["Cell"]
 
 # Format: node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
-# Accuracy: cells that represent a level of a tree, besides those in the middle and in the corners,
-# and most members of a cell of a pool that are compared with its representatives (D-A15).
+# Accuracy: cells that represent a level of a tree, besides those in the middle and in the corners;
+# largest number of members of a cell of a pool that are compared with its representatives (D-A15).
 N_SPREAD_CELLS, N_DEVIATION_POINTS = 3, 256
 
 
@@ -45,13 +45,14 @@ class Cell(Query):
     Attributes
     ----------
     depth, index : int
-        Place in the tree: the children of ``(depth, index)`` are ``(depth + 1, K * index + j)``.
+        Position in the tree: the children of ``(depth, index)`` are
+        ``(depth + 1, K * index + j)``.
     lower, upper : ndarray of shape (d,)
-        Corners of the cell; for a pool, the bounding box of its members. ``box`` is both in one.
+        Corners of the cell; for a pool, of the bounding box of its members. ``box`` has both.
     members : ndarray of shape (n_members,) or None
-        Row numbers of the pool's members in the cell; None where the domain is a box.
+        Row indices of the pool's members in the cell; None if the domain is a box.
     spec : tuple of d ints or ndarray of shape (S, d)
-        Representatives per axis of a box, or the representatives themselves.
+        Number of representatives of a box along each axis, or the representatives themselves.
 
     Examples
     --------
@@ -82,12 +83,12 @@ class Cell(Query):
         spec: tuple[int, ...] | np.ndarray,
         members: np.ndarray | None = None,
     ) -> None:
-        # Every round keeps the box of its cell.
+        # Every round stores the box of its cell.
         box = np.concatenate([lower, upper])
         self.freeze(depth=depth, index=index, box=box, spec=spec, members=members)
 
     def find_points(self) -> np.ndarray:
-        """Representatives of the cell."""
+        """Return the representatives of the cell."""
         if isinstance(self.spec, np.ndarray):
             return self.spec
         return self.spread(self.lower, self.upper, self.spec)
@@ -108,22 +109,22 @@ class Cell(Query):
         return 0.5 * (self.lower + self.upper)
 
     def __hash__(self) -> int:
-        return hash((self.depth, self.index))  # a round looks it up four times
+        return hash((self.depth, self.index))  # fast: computed four times in a round
 
     def describe(self) -> str:
-        """Place, corners and size."""
+        """Return position, corners and number of members as text."""
         size = "" if self.members is None else f", n_members={len(self.members)}"
         corners = f"lower={self.lower}, upper={self.upper}"
         return f"Cell(depth={self.depth}, index={self.index}, {corners}{size})"
 
 
 def deepest_level(n_children: int) -> int:
-    """Deepest level at which the cells of a K-ary tree can be split."""
+    """Return the deepest level at which the cells of a K-ary tree can be split."""
     return int(INDEX_BITS / log2(n_children)) - 1
 
 
 class Partition(ABC):
-    """K-ary partition of a domain, as deep as a search has come.
+    """K-ary partition of a domain, with the nodes that a search has reached.
 
     Parameters
     ----------
@@ -132,18 +133,18 @@ class Partition(ABC):
     n_children : int
         K >= 2.
     max_depth : int or None
-        Deepest level at which cells are split; None limits it only by the range of indices.
+        Deepest level at which cells are split; with None only the range of indices limits it.
 
     Attributes
     ----------
     tree : Tree
         The nodes.
     n_representatives : tuple of d ints, int or None
-        Points that stand for a cell.
+        Representatives of a cell: along each axis, or in all.
     """
 
     n_representatives: Any
-    # Sides of the boxes that descriptors are, where these are few.
+    # Sides of the boxes that are descriptors, if they have few sizes.
     sizes: Any = None
 
     _kept_fields = ("_growth",)
@@ -154,20 +155,20 @@ class Partition(ABC):
         self.tree: Tree = Tree(n_children, lower, upper)
         self.bounds: np.ndarray = np.column_stack([lower, upper])
         self.max_depth: int = deepest_level(n_children) if max_depth is None else max_depth
-        # A cell that is asked again and again is one object: histories grow by references.
+        # Each cell is one object, however often it is asked: histories keep references.
         self._cells: dict[int, Cell] = {}
 
     @abstractmethod
     def splittable(self, node: int) -> bool:
-        """Return whether the cell of a node may be split: as printed, at max_depth too (D-A3)."""
+        """Return whether the cell of a node may be split; in the paper at max_depth too (D-A3)."""
 
     @abstractmethod
     def split(self, node: int) -> int:
-        """Turn a leaf into K children; the number of the first."""
+        """Split a leaf into K children; return the index of the first."""
 
     @property
     def _growth(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which nodes were split, in this order, and the number and sum of rewards of each node."""
+        """Split nodes, in this order, and the number and sum of the rewards of each node."""
         return self.expanded, self.tree.n_evaluations, self.tree.reward_sum
 
     @_growth.setter
@@ -182,28 +183,28 @@ class Partition(ABC):
 
     @abstractmethod
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
-        """Descriptor rows of nodes start..stop-1, one block each."""
+        """Return descriptor rows of nodes start..stop-1, one array for each."""
 
     @abstractmethod
     def cell_at(self, depth: int, index: int) -> Cell:
-        """Return the cell (depth, index), whether or not the tree has reached it."""
+        """Return the cell (depth, index), even if the tree has not reached it."""
 
     @abstractmethod
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows of points (n, d)."""
+        """Return descriptor rows of points (n, d)."""
 
     @abstractmethod
     def _rows_of_cell(self, cell: Cell) -> np.ndarray:
-        """Descriptor rows of a cell."""
+        """Return descriptor rows of a cell."""
 
     @abstractmethod
     def _cell_of(self, node: int) -> Cell:
-        """Make the query of a node."""
+        """Return a new query of a node."""
 
     def copy(self) -> Self:
         """Return a partition that can be split without changing this one."""
         other = copy(self)
-        # Cells that are split from here on have other numbers there.
+        # Nodes that are split later have other indices in the copy.
         vars(other).update(tree=self.tree.copy(), _cells={})
         return other
 
@@ -215,13 +216,13 @@ class Partition(ABC):
         return cell
 
     def node_of(self, query: Cell | PointsQuery) -> int:
-        """Return the node of a query, -1 if the tree has none."""
+        """Return the node of a query, -1 if it is not in the tree."""
         if not isinstance(query, Cell):
             return -1
         return self.tree.find(query.depth, query.index)
 
-    def asked(self, queries: Iterable[Cell | PointsQuery]) -> np.ndarray | None:
-        """Mark the nodes (n_nodes,) of queries; None without queries."""
+    def query_mask(self, queries: Iterable[Cell | PointsQuery]) -> np.ndarray | None:
+        """Return a mask (n_nodes,) of the nodes of queries; None without queries in the tree."""
         nodes = [node for node in map(self.node_of, queries) if node >= 0]
         if not nodes:
             return None
@@ -230,7 +231,7 @@ class Partition(ABC):
         return marked
 
     def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
-        """Descriptor rows of what a query observes."""
+        """Return the descriptor rows of a query."""
         if isinstance(query, PointsQuery):
             return self.rows_of(query.points)
         return self._rows_of_cell(query)
@@ -241,10 +242,10 @@ class Partition(ABC):
         parent = self.tree.parent[1:]
         return parent[np.flatnonzero(np.diff(parent, prepend=-1))]
 
-    def deepest_expanded(self, left_out: Set[bytes] = frozenset()) -> np.ndarray:
-        """Split nodes at the deepest depth that has any, by index, or the root (D-A5).
+    def deepest_split_nodes(self, left_out: Set[bytes] = frozenset()) -> np.ndarray:
+        """Return split nodes at the deepest depth with any, by index, or the root (D-A5).
 
-        ``left_out`` are boxes [lower, upper], as bytes, of nodes that do not count.
+        ``left_out`` are boxes [lower, upper], as bytes, of nodes to ignore.
         """
         nodes = self.expanded
         if left_out:
@@ -263,7 +264,7 @@ class Partition(ABC):
         return np.concatenate(nodes).tolist()
 
     def finer(self, nodes: list[int], finest_depth: int) -> list[int]:
-        """Split those nodes above a depth that may be split; their children."""
+        """Split the nodes above a depth that may be split; return their children."""
         children: list[int] = []
         for node in nodes:
             if self.tree.node(node)[0] < finest_depth and self.splittable(node):
@@ -272,7 +273,7 @@ class Partition(ABC):
         return children
 
     def block(self, node: int) -> np.ndarray:
-        """Descriptor rows of a node."""
+        """Return descriptor rows of a node."""
         return self.blocks(node, node + 1)[0]
 
     def query(self, node: int) -> Cell:
@@ -280,7 +281,7 @@ class Partition(ABC):
         return self.cell(node)
 
     def resolve(self, query: Cell) -> None:
-        """Raise ValueError unless a query is a cell of this partition, reached or not."""
+        """Raise ValueError unless a query is a cell of this partition, at any possible depth."""
         K, depth, index = self.tree.n_children, query.depth, query.index
         known = (
             len(query.lower) == self.tree.n_features
@@ -303,11 +304,11 @@ class Partition(ABC):
 
 
 def points_per_axis(given: Any, d: int, space: ParameterSpace | None = None) -> tuple[int, ...]:
-    """Resolve ``n_representatives`` of a box: a number, one for each of d axes, or None."""
+    """Return ``n_representatives`` of a box (a number, one for each axis, or None) as a tuple."""
     if space is not None and space.discrete:
         if given is None:
             return points_per_side(space)
-        return capped(space, points_per_axis(given, d))
+        return cap_counts(space, points_per_axis(given, d))
     if given is None:
         s = defaults.CELL_POINTS_PER_AXIS
         while s > 1 and s**d > defaults.CELL_POINTS:
@@ -330,7 +331,7 @@ def points_per_axis(given: Any, d: int, space: ParameterSpace | None = None) -> 
 def sample_cells(
     bounds: np.ndarray, n_children: int, depth: int, everywhere: bool
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Corners of the cell in the middle at a depth, and of cells ``everywhere`` if so.
+    """Return corners of the cell in the middle at a depth, and of others if ``everywhere``.
 
     All cells of a depth are translates of one another, so one cell is enough for a stationary
     kernel. Otherwise the list also has the cells at the ends of two diagonals, and some scattered
@@ -340,7 +341,7 @@ def sample_cells(
     cuts = (depth - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
     counts = float(n_children) ** cuts
     places = sample_places(d) if everywhere else np.full((1, d), 0.5)
-    # Not by ``np.unique``, in which an interruption comes out as a TypeError.
+    # Not ``np.unique``, which turns a KeyboardInterrupt into a TypeError.
     index = np.array(sorted({*map(tuple, np.minimum(np.floor(places * counts), counts - 1.0))}))
     lower = bounds[:, 0] + side * (index / counts)
     return list(zip(lower, lower + side / counts, strict=True))
@@ -364,9 +365,9 @@ class BoxPartition(Partition):
     n_children : int
         K >= 2.
     n_representatives : tuple of d ints
-        Points per axis of every cell.
+        Number of representatives of a cell along each axis.
     at_center : bool, default=False
-        Whether cells are known by their centres alone: descriptors are then the centres, and
+        Whether cells are evaluated at their centres only: descriptors are then the centres, and
         with an odd K a middle child is the same query as its parent.
     max_depth : int, default=None
         Deepest level at which cells are split.
@@ -399,7 +400,7 @@ class BoxPartition(Partition):
 
     @property
     def sizes(self) -> np.ndarray | None:
-        """Sides (n_sizes, d) of the boxes that descriptors are, where these are few."""
+        """Sides (n_sizes, d) of the boxes that are descriptors; None if they have many sizes."""
         if self.at_center or (self.space is not None and self.space.discrete):
             return None
         d, (low, high) = self.tree.n_features, self.bounds.T
@@ -408,11 +409,11 @@ class BoxPartition(Partition):
         return (high - low) / float(self.tree.n_children) ** cuts
 
     def split(self, node: int) -> int:
-        """Turn a leaf into K children; the number of the first."""
+        """Split a leaf into K children; return the index of the first."""
         return self.tree.split(node)
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
-        """Descriptor rows of nodes start..stop-1, one block (1, 2 d) each."""
+        """Return descriptor rows of nodes start..stop-1, one array (1, 2 d) for each."""
         if self.at_center:
             rows = boxes_from_points(self.tree.center(start, stop))
         else:
@@ -420,7 +421,7 @@ class BoxPartition(Partition):
         return [rows[i : i + 1] for i in range(stop - start)]
 
     def cell_at(self, depth: int, index: int) -> Cell:
-        """Return the cell (depth, index), whether or not the tree has reached it."""
+        """Return the cell (depth, index), even if the tree has not reached it."""
         node = self.tree.find(depth, index)
         if node >= 0:
             return self.cell(node)
@@ -437,21 +438,21 @@ class BoxPartition(Partition):
         return cell.box[None]
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, 2 d) of points (n, d)."""
+        """Return descriptor rows (n, 2 d) of points (n, d)."""
         return boxes_from_points(points)
 
     def rows_of_box(self, box: np.ndarray) -> np.ndarray:
-        """Descriptor rows of the average over any box (2 d,)."""
+        """Return descriptor rows of the average over any box (2 d,)."""
         return box[None]
 
     def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
-        """Descriptor rows of what a query observes."""
+        """Return the descriptor rows of a query."""
         if isinstance(query, Region) and query.counts == self.n_representatives:
             return self.rows_of(query.points) if self.at_center else self.rows_of_box(query.box)
         return super().block_of(query)
 
     def query_of_box(self, box: np.ndarray) -> Cell | Region:
-        """Return the query about the average over a box (2 d,): a cell where there is one."""
+        """Return the query of the average over a box (2 d,): a cell, or else a ``Region``."""
         (lower, upper), K = np.split(box, 2), self.tree.n_children
         unit = np.diff(self.bounds)[:, 0]
         rounding = SAME * np.where(unit > 0.0, unit, 1.0)
@@ -462,17 +463,17 @@ class BoxPartition(Partition):
                 if (beyond >= -np.tile(rounding, 2)).all():
                     break
             else:
-                break  # it is larger than what is left
+                break  # the box is larger than the remaining cells
             if (beyond <= np.tile(rounding, 2)).all():
                 return cell
             children = []
             for index in range(K * cell.index, K * cell.index + K):
                 with suppress(ValueError):  # fewer settings than K
                     children.append(self.cell_at(depth, index))
-        return Region(lower, upper, self.n_representatives).named(self.space)
+        return Region(lower, upper, self.n_representatives).with_names(self.space)
 
     def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
-        """Descriptor rows of a node where the first coordinates are given."""
+        """Return descriptor rows of a node whose first coordinates are replaced by ``given``."""
         block, n, d = self.block(node).copy(), len(given), self.tree.n_features
         block[:, :n] = block[:, d : d + n] = given
         return block
@@ -480,7 +481,7 @@ class BoxPartition(Partition):
     def deviation_cells(
         self, depth: int, everywhere: bool
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Sample of cells at a depth: (block, lower corner, upper corner), see ``sample_cells``."""
+        """Return sample cells at a depth: (rows, lower, upper corner), see ``sample_cells``."""
         sample = []
         for lower, upper in sample_cells(self.bounds, self.tree.n_children, depth, everywhere):
             if self.at_center:
@@ -498,7 +499,7 @@ class BoxPartition(Partition):
         box, d = tree.box(node, node + 1)[0], tree.n_features
         lower, upper = box[:d], box[d:]
         spec = tree.center(node, node + 1) if self.at_center else self.n_representatives
-        return Cell(depth, index, lower, upper, spec).named(self.space)
+        return Cell(depth, index, lower, upper, spec).with_names(self.space)
 
 
 class PoolPartition(Partition):
@@ -515,9 +516,9 @@ class PoolPartition(Partition):
     n_children : int
         K >= 2.
     n_representatives : int or None
-        At most this many members represent a cell; None for all of them.
+        Largest number of members that represent a cell; None for all of them.
     min_members : int
-        Smallest cell.
+        Number of members of the smallest cell.
     max_depth : int, default=None
         Deepest level at which cells are split.
 
@@ -542,19 +543,19 @@ class PoolPartition(Partition):
         self.min_members = min_members
         self._side = np.where(upper > lower, upper - lower, 1.0)
         self._slices: list[tuple[int, int]] = [(0, len(pool))]
-        self._order = self._arranged()
-        # Boxes of slices that were read before: large slices take long to read.
+        self._order = self._arrange()
+        # Bounding boxes by slice: large slices take long to read.
         self._boxes: dict[tuple[int, int], np.ndarray] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_boxes": {}}
 
-    def _arranged(self) -> np.ndarray:
-        """Permutation of the rows in which every cell, however deep, is a slice."""
+    def _arrange(self) -> np.ndarray:
+        """Return a permutation of the rows in which every cell, at any depth, is a slice."""
         points, K = self.pool, self.tree.n_children
         n, d = points.shape
         order, cuts = np.arange(n), np.array([0, n])
-        # Rows are compared by the rank of their value, equal values having equal ranks.
+        # Compare rows by the rank of their value: equal values have equal ranks.
         ranks = np.column_stack([np.unique(x, return_inverse=True)[1] for x in points.T])
         while (np.diff(cuts) >= K).any():
             sizes = np.diff(cuts)
@@ -580,7 +581,7 @@ class PoolPartition(Partition):
         return self.tree.node(node)[0] <= self.max_depth and self._divisible(*self._slices[node])
 
     def split(self, node: int) -> int:
-        """Turn a leaf into K children; the number of the first."""
+        """Split a leaf into K children; return the index of the first."""
         cuts = self._cuts(*self._slices[node]).tolist()
         slices = list(pairwise(cuts))
         first = self.tree.split(node, np.stack([self._bounding_box(s) for s in slices]))
@@ -594,11 +595,11 @@ class PoolPartition(Partition):
         return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
-        """Return the representatives of nodes start..stop-1, one block (S, d) each."""
+        """Return the representatives of nodes start..stop-1, one array (S, d) for each."""
         return [self._sample(self._slices[node]) for node in range(start, stop)]
 
     def cell_at(self, depth: int, index: int) -> Cell:
-        """Return the cell (depth, index), whether or not the tree has reached it."""
+        """Return the cell (depth, index), even if the tree has not reached it."""
         K, where = self.tree.n_children, self._slices[0]
         for level in range(depth - 1, -1, -1):
             if not self._divisible(*where):
@@ -611,11 +612,11 @@ class PoolPartition(Partition):
         return cell.points
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, d) of points (n, d): themselves."""
+        """Return the points (n, d) themselves as descriptor rows."""
         return points
 
     def deviation_blocks(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Sample of cells at a depth: (representatives, members) of a few of them."""
+        """Return (representatives, members) of a sample of cells at a depth."""
         K, sample = self.tree.n_children, []
         for index in sorted({j * K**depth // 8 for j in range(8)} | {K**depth - 1}):
             try:
@@ -659,11 +660,11 @@ class PoolPartition(Partition):
 
 
 def sorted_within(segment: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """Positions in the order of (segment, rank, position), all integers >= 0 and below n."""
+    """Return positions in the order of (segment, rank, position), integers >= 0 and below n."""
     n = len(rank)
     if n**3 >= 2**63:
         return np.lexsort((rank, segment))
-    # One number for all three, which sorts five times faster than lexsort.
+    # One number for all three: it sorts five times faster than lexsort.
     packed = (segment * n + rank) * n + np.arange(n)
     packed.sort()
     return packed % n

@@ -21,29 +21,30 @@ Kind = TypeVar("Kind", bound="Query")
 class Query(ABC):
     """A query, immutable and hashable; ``np.asarray(query)`` gives :attr:`points`.
 
-    A kind of query names the arguments of its constructor in ``arguments``, hands them to
-    :meth:`freeze` under these names, or is made of fields by :func:`with_fields`, and says where f
-    is evaluated in :meth:`find_points`. From
-    these follow equality, hashing, pickling and what files keep. Where the sides of the box have
-    names the domain that makes a query calls :meth:`named`.
+    A kind of query names the arguments of its constructor in ``arguments``, passes them to
+    :meth:`freeze` under these names, or has fields by :func:`with_fields`, and defines in
+    :meth:`find_points` where f is evaluated. Equality, hashing, pickling and files follow from
+    these. If the sides of the box have names, the domain that makes a query calls
+    :meth:`with_names`.
 
     Attributes
     ----------
     points : ndarray of shape (S, d)
-        Points at which f is evaluated; the reward is the average there. Of a box with names these
-        are coordinates, which no method takes: see ``params`` and ``settings``. A side that is
+        Points at which f is evaluated; the reward is the average there. In a box with names they
+        are coordinates, which no method accepts: see ``params`` and ``settings``. A side that is
         not a pair ``(lower, upper)`` has coordinates from 0 to 1.
     params : dict
-        The query by the names of the sides, in the user's units and types: values;
-        for an average over a region what ``bounds`` would have for it, a pair (lower, upper), a
-        list, or a range of integers.
+        The query by the names of the sides, in the user's units and types: values, or for an
+        average over a region a range in the form of ``bounds``: a pair (lower, upper), a list, or a
+        range of integers.
     settings : list of S dicts
+        The values of each of ``points``.
         The values of each of ``points``.
     """
 
     __slots__ = ("_points", "_space")
 
-    # None until it is asked for.
+    # None before the first access.
     _points: Any
     # Meaning of the names of the sides; None if they have none.
     _space: ParameterSpace | None
@@ -52,7 +53,7 @@ class Query(ABC):
     arguments: ClassVar[tuple[str, ...]] = ()
 
     def freeze(self, **values: Any) -> None:
-        """Set attributes, once and for all; arrays become read-only."""
+        """Set attributes for good; arrays become read-only."""
         put = object.__setattr__
         for name, value in values.items():
             if isinstance(value, np.ndarray):
@@ -65,21 +66,21 @@ class Query(ABC):
         """Freeze the fields of a class of :func:`with_fields`."""
         self.freeze(**{name: getattr(self, name) for name in self.arguments})
 
-    def named(self, space: ParameterSpace | None) -> Self:
+    def with_names(self, space: ParameterSpace | None) -> Self:
         """Attach the names of the sides, and return the query."""
         object.__setattr__(self, "_space", space)
         return self
 
-    def means_the_same(self, space: ParameterSpace | None) -> bool:
-        """Return whether its points are the same settings on the sides of another space.
+    def is_compatible_with(self, space: ParameterSpace | None) -> bool:
+        """Return whether the points are the same settings on the sides of another space.
 
-        Values that do not equal a copy of themselves cannot be told apart and are taken as equal.
+        Values that do not equal a copy of themselves cannot be compared and count as equal.
         """
         if self._space is space or (space is not None and self.points.shape[1] != space.n_axes):
             return True
-        there: list[Any] = PointsQuery(self.points).named(space).settings
+        there: list[Any] = PointsQuery(self.points).with_names(space).settings
         here: list[Any] = self.settings
-        if self._space is None or space is None:  # the order of sides is all that is known
+        if self._space is None or space is None:  # only the order of the sides can be compared
             there, here = ([dict(enumerate(s.values())) for s in each] for each in (there, here))
         return all(
             one.keys() == other.keys()
@@ -92,7 +93,7 @@ class Query(ABC):
         """Compute :attr:`points`; the result is cached."""
 
     def spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
-        """Return points (S, d) that represent a box: ``counts`` along the sides, or all values."""
+        """Return points (S, d) that represent a box: ``counts`` along each side, or all values."""
         if self._space is not None and self._space.discrete:
             return representatives_within(self._space, lower, upper, counts)
         return representatives(lower, upper, counts)
@@ -134,12 +135,12 @@ class Query(ABC):
 
     @property
     def box(self) -> np.ndarray:
-        """Box [lower, upper] around what the query observes, shape (2 d,)."""
+        """Box [lower, upper] around the points of the query, shape (2 d,)."""
         return np.concatenate([self.points.min(axis=0), self.points.max(axis=0)])
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Return the key that decides whether queries are equal: the arguments, arrays as bytes."""
+        """Key by which queries are equal: the arguments, with arrays as bytes."""
         values = (getattr(self, name) for name in self.arguments)
         return tuple(x.tobytes() if isinstance(x, np.ndarray) else x for x in values)
 
@@ -176,14 +177,14 @@ class Query(ABC):
         return f"{type(self).__name__}({sides})"
 
     def describe(self) -> str:
-        """Text of a query whose sides have no names."""
+        """Return the text of a query whose sides have no names."""
         given = ", ".join(f"{name}={getattr(self, name)}" for name in self.arguments)
         return f"{type(self).__name__}({given})"
 
 
 def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
     """Rebuild a query whose sides have names."""
-    return cls(*arguments).named(space)
+    return cls(*arguments).with_names(space)
 
 
 def _may_be_equal(one: Any, other: Any) -> bool:
@@ -192,7 +193,7 @@ def _may_be_equal(one: Any, other: Any) -> bool:
 
 
 def readable(value: Any, digits: int = 6) -> str:
-    """Write a value as one reads it: numbers with a few digits."""
+    """Return a value as readable text: numbers with a few digits."""
     if isinstance(value, tuple):
         return f"({', '.join(readable(each, digits) for each in value)})"
     return f"{value:.{digits}g}" if isinstance(value, float) else repr(value)
@@ -200,16 +201,16 @@ def readable(value: Any, digits: int = 6) -> str:
 
 @dataclass_transform(frozen_default=True)
 def with_fields(cls: type[Kind]) -> type[Kind]:
-    """Let a class of queries be made of the fields that it declares, in their order."""
+    """Turn a class of queries into a dataclass of the fields that it declares, in their order."""
     made = dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
     made.arguments = vars(made)["__match_args__"]
-    # Those of a frozen class with slots fail for what is no field.
+    # Those of a frozen dataclass with slots fail for names that are not fields.
     made.__setattr__, made.__delattr__ = Query.__setattr__, Query.__delattr__  # type: ignore[method-assign]
     return made
 
 
 class PointsQuery(Query):
-    """Points told without being asked; the reward is their average.
+    """Points that are told without being asked; the reward is the average of f there.
 
     Attributes
     ----------
@@ -223,22 +224,22 @@ class PointsQuery(Query):
 
     def __init__(self, points: np.ndarray) -> None:
         self.freeze()
-        points = np.array(points, dtype=np.float64)  # a copy, which its owner cannot change
+        points = np.array(points, dtype=np.float64)  # a copy, so that the caller cannot change it
         points.flags.writeable = False
         object.__setattr__(self, "_points", points)
 
     def find_points(self) -> np.ndarray:
-        """Return the points that were told."""
+        """Return the given points."""
         return self._points
 
     def describe(self) -> str:
-        """Points as lists."""
+        """Return the points as text."""
         return f"PointsQuery({self.points.tolist()})"
 
 
 @with_fields
 class Region(PointsQuery):
-    """A cell of any size at any place, which no partition has.
+    """A cell of any size at any place, outside all partitions.
 
     Attributes
     ----------
@@ -255,7 +256,7 @@ class Region(PointsQuery):
     counts: tuple[int, ...]
 
     def find_points(self) -> np.ndarray:
-        """Representatives of the cell."""
+        """Return representatives of the cell."""
         return self.spread(self.lower, self.upper, self.counts)
 
     @property
@@ -269,5 +270,5 @@ class Region(PointsQuery):
         return np.concatenate([self.lower, self.upper])
 
     def describe(self) -> str:
-        """Corners."""
+        """Return the corners as text."""
         return f"Region(lower={self.lower}, upper={self.upper})"

@@ -1,9 +1,9 @@
-"""Settings of different kinds as points of a box: the parameters of an estimator, named sides.
+"""Settings as points of a box: the parameters of an estimator, or named sides of any kind.
 
-An optimizer searches a box of coordinates, one axis for each parameter. What it believes must not
-depend on where in the box a setting lies but on the setting itself: all points that stand for the
-same integer, category or inactive parameter are one and the same, so the kernel looks at the
-setting's *columns* and not at the point [Garrido2020]_.
+An optimizer searches a box of coordinates, one axis for each parameter. Its model must not depend
+on coordinates but on settings: all points with the same integer, category or inactive parameter are
+one setting. Therefore the kernel takes the *columns* of the setting instead of the point
+[Garrido2020]_.
 
 References
 ----------
@@ -35,24 +35,24 @@ from skgpb.utils.validation import (
     Real,
     check_bounds,
     check_unmasked,
-    in_row,
     is_number,
     keyed,
-    shortened,
+    row_message,
+    shorten_value,
 )
 
-# Format: coordinate of a parameter that is not in use.
+# Format: coordinate of an inactive parameter.
 NEUTRAL = 0.5
-# Rounding: so far inside of the coordinates of a value lie those that are looked up; rare integers
-# have few.
+# Rounding: distance from the ends of an interval of coordinates at which its value is read; rare
+# integers have short intervals.
 WITHIN = 1e-12
-# Memory: integers of a distribution, or of a range, that are tabled.
+# Memory: largest number of integers of a distribution, or of a range, in a table.
 MOST_TABLED = 10_000
-# Limit: coordinates of more values are not told apart.
+# Limit: largest number of values whose coordinates differ.
 MOST_VALUES = 2**50
-# Format: values of a list that messages show.
+# Format: number of values of a list in messages.
 MOST_SHOWN = 20
-# What other libraries write as the third entry of a range.
+# Third entries of a range in the notation of other libraries.
 WRITTEN_SCALES = ("log", "log-uniform", "uniform", "int")
 
 
@@ -60,56 +60,56 @@ class Axis(ABC):
     """One axis of a box of settings; the coordinate is in [0, 1] unless ``ends`` says otherwise."""
 
     ends: tuple[float, float] = (0.0, 1.0)
-    #: Whether different coordinates may stand for the same value.
+    #: Whether different coordinates may have the same value.
     discrete: bool = False
-    #: Whether values that are near each other are expected to do alike.
+    #: Whether values close to each other are expected to give similar answers.
     ordered: bool = True
-    #: Whether what is suggested is one of several numbers, and what is told may lie between them.
+    #: Whether suggestions are at steps, while told values may lie between them.
     stepped: bool = False
     n_columns: int = 1
     n_settings: float = np.inf
 
     @abstractmethod
     def value(self, u: float) -> Any:
-        """Value of the parameter at a coordinate."""
+        """Return the value of the parameter at a coordinate."""
 
     def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, n_columns) of coordinates (n,)."""
+        """Return columns (n, n_columns) of coordinates (n,)."""
         return u[:, None]
 
     @abstractmethod
     def coordinate(self, value: Any) -> float:
-        """Return the coordinate of a value: the middle of the interval that stands for it."""
+        """Return the coordinate of a value: the middle of its interval."""
 
-    def snapped(self, u: np.ndarray) -> np.ndarray:
-        """Return coordinates (n,), each moved to the middle of the interval of its value."""
+    def snap(self, u: np.ndarray) -> np.ndarray:
+        """Move coordinates (n,) to the middles of the intervals of their values."""
         return u
 
     def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
-        """Coordinates (n,), each moved to what can be set."""
-        return self.snapped(u)
+        """Round coordinates (n,) to the nearest possible settings."""
+        return self.snap(u)
 
-    # Numbers, as constraints look at them; of an axis that is ordered.
+    # Numbers for constraints, of ordered axes.
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Least and largest number."""
+        """Smallest and largest number."""
         return float(self.value(self.ends[0])), float(self.value(self.ends[1]))
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
-        """Numbers (n,) at coordinates (n,)."""
+        """Return numbers (n,) at coordinates (n,)."""
         return np.array([self.value(each) for each in u], dtype=np.float64)
 
     @abstractmethod
-    def placed(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of what can be set that is nearest to numbers (n,)."""
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
+        """Return the coordinates (n,) of the possible values nearest to numbers (n,)."""
 
     def between(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of numbers (n,), which may lie between two that can be set."""
-        return self.placed(values)
+        """Return the coordinates (n,) of numbers (n,), which may lie between possible values."""
+        return self.nearest_coordinates(values)
 
     def values_between(self, low: float, high: float) -> Any:
-        """Values of the coordinates between two: a pair where they are continuous."""
+        """Return the values between two coordinates: a pair if they are continuous."""
         return self.value(low), self.value(high)
 
     def same_as(self, other: object) -> bool:
@@ -118,35 +118,35 @@ class Axis(ABC):
 
 
 class ListedAxis(Axis):
-    """An axis on which one of several values is set."""
+    """An axis with finitely many values that can be set."""
 
     @abstractmethod
     def middles(self) -> np.ndarray:
-        """Coordinates of all values; these must be finitely many."""
+        """Return the coordinates of all values, which must be finitely many."""
 
 
 class SeparateAxis(ListedAxis):
-    """An axis on which an interval of coordinates stands for each value.
+    """An axis on which each value has an interval of coordinates.
 
-    Values are numbered in their order, an integer of a distribution by itself.
+    Values have indices in their order; an integer of a distribution is its own index.
     """
 
     discrete = True
 
     @abstractmethod
     def run(self, low: float, high: float) -> tuple[int, int]:
-        """Numbers of the first and of the last value between two coordinates."""
+        """Return the indices of the first and of the last value between two coordinates."""
 
     @abstractmethod
     def middles_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates at the middles of the intervals of some values."""
+        """Return the middles of the intervals of values, given by index."""
 
     @abstractmethod
     def edge(self, number: int) -> float:
-        """Coordinate at which those that stand for the value of a number begin."""
+        """Return the lower end of the interval of coordinates of a value, given by index."""
 
     def ends_of_run(self, first: int, last: int) -> tuple[float, float]:
-        """Coordinates between which those of the values first..last are."""
+        """Return the ends of the intervals of the values first..last together."""
         least, most = self.run(0.0, 1.0)
         low = self.edge(first) if first > least else 0.0
         return low, self.edge(last + 1) if last < most else 1.0
@@ -167,20 +167,20 @@ class Span(Axis):
         self.ends: tuple[float, float] = low, high
 
     def value(self, u: float) -> float:
-        """Value of the parameter at a coordinate: the same number."""
+        """Return the value of the parameter at a coordinate: the same number."""
         return float(u)
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
-        """Numbers (n,) at coordinates (n,): the same."""
+        """Return the coordinates (n,): they are the numbers."""
         return np.asarray(u, dtype=np.float64)
 
-    def placed(self, values: np.ndarray) -> np.ndarray:
-        """Return the coordinates (n,) of numbers (n,), clipped to the ends."""
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
+        """Return the numbers (n,), clipped to the ends."""
         return np.clip(values, *self.ends)
 
     def coordinate(self, value: Any) -> float:
-        """Coordinate of a value: the same number."""
-        return within_rounding(checked_number(value), *self.ends)
+        """Return the number itself as its coordinate."""
+        return clip_rounding(checked_number(value), *self.ends)
 
 
 class Choice(SeparateAxis):
@@ -192,7 +192,7 @@ class Choice(SeparateAxis):
             self.values = values if values.step > 0 else values[::-1]
             self.ordered: bool = True
         else:
-            # A repeated value would have several coordinates, as if it were several.
+            # A repeated value would have several intervals, like several values.
             distinct: dict[Any, Any] = {}
             for value in values:
                 distinct.setdefault(_key(value), value)
@@ -203,60 +203,60 @@ class Choice(SeparateAxis):
         if self.ordered and isinstance(self.values, list):
             self.values = sorted(self.values)
         self.n: int = len(self.values)
-        # Less than half of the coordinates of a value.
+        # Less than half of the interval of a value.
         self._same: float = min(SAME, 0.25 / self.n)
         self.n_columns: int = 1 if self.ordered else self.n
         self.n_settings: float = float(self.n)
 
     def number(self, u: np.ndarray) -> np.ndarray:
-        """Number of the value at coordinates u in [0, 1]."""
+        """Return the indices of the values at coordinates u in [0, 1]."""
         return np.minimum((u * self.n).astype(np.intp), self.n - 1)
 
     def value(self, u: float) -> Any:
-        """Value of the parameter at a coordinate in [0, 1]."""
+        """Return the value of the parameter at a coordinate in [0, 1]."""
         return self.values[int(self.number(np.asarray(u)))]
 
     def coordinate(self, value: Any) -> float:
-        """Coordinate in [0, 1] of a value."""
+        """Return the coordinate in [0, 1] of a value."""
         try:
             if isinstance(self.values, range):
-                # It compares anything but an int with each of its values.
+                # ``index`` of a range compares anything but an int with each of its values.
                 value = int(value) if checked_number(value).is_integer() else self.values.stop
             number = None if isinstance(self.values, range) else self._places.get(_key(value))
             return ((self.values.index(value) if number is None else number) + 0.5) / self.n
         except ValueError:
-            raise ValueError(f"must be one of {self._shown}") from None
+            raise ValueError(f"must be one of {self._message_values}") from None
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        """Number of each value."""
+        """Index of each value."""
         return {_key(value): number for number, value in enumerate(self.values)}
 
     @property
-    def _shown(self) -> str:
-        """The values, for messages; of many the first."""
+    def _message_values(self) -> str:
+        """The values as a text for messages; only the first of many."""
         if isinstance(self.values, range) or self.n <= MOST_SHOWN:
             return str(self.values)
         first = ", ".join(map(repr, self.values[:MOST_SHOWN]))
         return f"{self.n} values: {first}, ..."
 
-    def snapped(self, u: np.ndarray) -> np.ndarray:
-        """Coordinates (n,), each moved to the middle of its value's."""
+    def snap(self, u: np.ndarray) -> np.ndarray:
+        """Move coordinates (n,) to the middles of the intervals of their values."""
         return (self.number(u) + 0.5) / self.n
 
     @cached_property
-    def _sorted(self) -> np.ndarray:
+    def _sorted_values(self) -> np.ndarray:
         return np.asarray(self.values, dtype=np.float64)
 
-    def placed(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of the values that are nearest to numbers (n,)."""
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
+        """Return the coordinates (n,) of the values nearest to numbers (n,)."""
         if isinstance(self.values, range):
             steps = (values - self.values.start) / self.values.step
             return self.middles_of(np.clip(np.rint(steps), 0, self.n - 1))
-        return self.middles_of(nearest(self._sorted, values))
+        return self.middles_of(nearest(self._sorted_values, values))
 
     def middles(self) -> np.ndarray:
-        """Coordinates of all values, shape (n,)."""
+        """Return the coordinates of all values, shape (n,)."""
         return self.middles_of(np.arange(self.n))
 
     def values_between(self, low: float, high: float) -> Sequence[Any]:
@@ -265,20 +265,20 @@ class Choice(SeparateAxis):
         return self.values[first : last + 1]
 
     def run(self, low: float, high: float) -> tuple[int, int]:
-        """Numbers of the first and of the last value between two coordinates."""
+        """Return the indices of the first and of the last value between two coordinates."""
         first, last = self.number(np.array([low + self._same, max(low, high - self._same)]))
         return int(first), int(last)
 
     def middles_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates at the middles of the intervals of some values."""
+        """Return the middles of the intervals of values, given by index."""
         return (numbers + 0.5) / self.n
 
     def edge(self, number: int) -> float:
-        """Coordinate at which those that stand for the value of a number begin."""
+        """Return the lower end of the interval of coordinates of a value, given by index."""
         return number / self.n
 
     def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, n_columns) of coordinates (n,)."""
+        """Return columns (n, n_columns) of coordinates (n,)."""
         number = self.number(u)
         if self.ordered:
             return (number / max(1, self.n - 1))[:, None]
@@ -293,7 +293,7 @@ class Choice(SeparateAxis):
 
 
 class Quantile(Axis):
-    """A distribution: the coordinate is the quantile, so that its scale becomes even."""
+    """A distribution: the coordinate is the quantile, so that its scale is even."""
 
     low: float
     high: float
@@ -312,23 +312,23 @@ class Quantile(Axis):
         return np.clip(values, self.low, self.high)
 
     def value(self, u: float) -> float | int:
-        """Value of the parameter at a coordinate in [0, 1].
+        """Return the value of the parameter at a coordinate in [0, 1].
 
-        A number of up to twelve digits that was told is read back as it was.
+        A told number of up to twelve digits is returned unchanged.
         """
-        return as_told(float(self._values(np.asarray(u))), u, self.distribution.cdf)
+        return shorten_number(float(self._values(np.asarray(u))), u, self.distribution.cdf)
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
-        """Numbers (n,) at coordinates (n,)."""
+        """Return numbers (n,) at coordinates (n,)."""
         return self._values(np.asarray(u, dtype=np.float64))
 
-    def placed(self, values: np.ndarray) -> np.ndarray:
-        """Return the coordinates (n,) of what can be set that is nearest to numbers (n,)."""
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
+        """Return the coordinates (n,) of the possible values nearest to numbers (n,)."""
         return self.distribution.cdf(np.clip(values, *self.limits))
 
     def coordinate(self, value: Any) -> float:
-        """Coordinate in [0, 1] of a value."""
-        value = within_rounding(checked_number(value), self.low, self.high)
+        """Return the coordinate in [0, 1] of a value."""
+        value = clip_rounding(checked_number(value), self.low, self.high)
         return float(self.distribution.cdf(value))
 
     def same_as(self, other: object) -> bool:
@@ -352,26 +352,26 @@ class IntegerQuantile(Quantile, SeparateAxis):
         self.n_settings: float = self.high - self.low + 1.0
 
     def value(self, u: float) -> int:
-        """Value of the parameter at a coordinate in [0, 1]."""
+        """Return the value of the parameter at a coordinate in [0, 1]."""
         return int(self._values(np.asarray(u)))
 
     def _values(self, u: np.ndarray) -> np.ndarray:
         begins, _, least = self._table
-        # Integers that are rarer than that are not in the table.
+        # The table leaves out rarer integers.
         if not len(begins) or not ((u >= SAME) & (u <= 1.0 - SAME)).all():
             return super()._values(u)
         return least + np.searchsorted(begins, u, side="left") - 1.0
 
     def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, n_columns) of coordinates (n,)."""
+        """Return columns (n, n_columns) of coordinates (n,)."""
         return self._middles_of_values(self._values(u))[:, None]
 
-    def placed(self, values: np.ndarray) -> np.ndarray:
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
         """Return the coordinates (n,) of the integers nearest to numbers (n,)."""
         return self._middle(np.rint(np.clip(values, *self.limits)))
 
     def _middles_of_values(self, values: np.ndarray) -> np.ndarray:
-        """Return the coordinates of integers (n,), from the table where they are in it."""
+        """Return the coordinates of integers (n,), from the table if it has them."""
         _, middles, least = self._table
         numbers = values.astype(np.intp) - least
         if len(middles) and ((numbers >= 0) & (numbers < len(middles))).all():
@@ -379,31 +379,31 @@ class IntegerQuantile(Quantile, SeparateAxis):
         return self._middle(values)
 
     def _middle(self, values: Any) -> Any:
-        """The middle of the quantiles that stand for integers."""
+        """Return the middles of the intervals of integers."""
         return self.distribution.cdf(values) - 0.5 * self.distribution.pmf(values)
 
     def coordinate(self, value: Any) -> float:
-        """Coordinate in [0, 1] of a value."""
+        """Return the coordinate in [0, 1] of a value."""
         value = checked_number(value)
         if not (value.is_integer() and self.low <= value <= self.high):
             raise ValueError(f"must be an integer from {self.low:g} to {self.high:g}")
         return float(self._middle(value))
 
-    def snapped(self, u: np.ndarray) -> np.ndarray:
-        """Return coordinates (n,), each moved to the middle of its integer."""
+    def snap(self, u: np.ndarray) -> np.ndarray:
+        """Move coordinates (n,) to the middles of the intervals of their integers."""
         return self.columns(u)[:, 0]
 
     def middles(self) -> np.ndarray:
-        """Coordinates of all integers, shape (n_settings,)."""
+        """Return the coordinates of all integers, shape (n_settings,)."""
         return self._middle(np.arange(self.low, self.high + 1.0))
 
     def values_between(self, low: float, high: float) -> Any:
-        """Values of the coordinates between two, a range of integers."""
+        """Return the range of integers between two coordinates."""
         first, last = self.run(low, high)
         return range(first, last + 1)
 
     def run(self, low: float, high: float) -> tuple[int, int]:
-        """First and last integer between two coordinates."""
+        """Return the first and the last integer between two coordinates."""
         ends = np.clip([low + WITHIN, max(low, high - WITHIN)], SAME, 1.0 - SAME)
         begins, _, least = self._table
         if not len(begins):
@@ -417,14 +417,14 @@ class IntegerQuantile(Quantile, SeparateAxis):
     def _table(self) -> tuple[np.ndarray, np.ndarray, int]:
         """Lower ends and middles of the intervals, and the first integer; empty if too many.
 
-        A distribution takes a hundred times as long to look one up.
+        A distribution takes a hundred times as long as a table.
         """
         least, most = super()._values(np.array([SAME, 1.0 - SAME])).astype(int).tolist()
         numbers = np.arange(least, most + 1 if most - least < MOST_TABLED else least)
         return self.distribution.cdf(numbers - 1), self._middle(numbers), least
 
     def middles_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates at the middles of the intervals of some integers."""
+        """Return the middles of the intervals of integers."""
         _, middles, least = self._table
         if len(middles):
             return middles[np.clip(np.asarray(numbers) - least, 0, len(middles) - 1)]
@@ -460,9 +460,9 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """Return what two values have in common if one of them is to be left out.
+    """Return the key by which one of two values counts as a repetition of the other.
 
-    To an estimator 1, 1.0 and True may mean different things, although they are equal.
+    To an estimator 1, 1.0 and True may differ, although they are equal.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -477,27 +477,27 @@ def _key(value: Any) -> Any:
     return type(value), value
 
 
-def as_told(value: float, u: float, coordinate: Callable[[float], Any]) -> float:
-    """Return a value at a coordinate; with at most twelve digits where those have the same one."""
+def shorten_number(value: float, u: float, coordinate: Callable[[float], Any]) -> float:
+    """Return the value at a coordinate, with at most twelve digits if that has the coordinate."""
     short = float(f"{value:.12g}")
     return short if float(coordinate(short)) == u else value
 
 
 def nearest(grid: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Places in a grid, ascending, of what is nearest to values (n,), the lower one of two."""
+    """Return indices in a sorted grid of the values nearest to ``values``; of two, the lower."""
     right = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
     return np.where(values - grid[right - 1] <= grid[right] - values, right - 1, right)
 
 
 def checked_number(value: Any) -> float:
-    """Return a number as a float, raising ValueError for anything else."""
+    """Return a number as a float; raise ValueError for anything else."""
     if not is_number(value):
         raise ValueError("must be a number")
     return float(value)
 
 
-def within_rounding(value: float, low: float, high: float) -> float:
-    """Return a number, moved to an end of its range if only rounding takes it beyond."""
+def clip_rounding(value: float, low: float, high: float) -> float:
+    """Return a number, moved to an end of its range if only rounding puts it outside."""
     scale = high - low
     if low > 0.0 or not np.isfinite(scale):
         scale = min(scale, abs(value))  # on a logarithmic scale 0 is far from 1e-12
@@ -507,19 +507,19 @@ def within_rounding(value: float, low: float, high: float) -> float:
 
 
 class Coordinates(np.ndarray):
-    """Points (n, d) in the coordinates of a box, for methods that otherwise take settings.
+    """Points (n, d) in the coordinates of a box, for methods that otherwise accept settings.
 
-    Of the sides of a box with names only some have the user's numbers as their coordinates.
+    In a box with named sides only some sides have the user's numbers as coordinates.
     """
 
 
-def in_coordinates(points: Any) -> Coordinates:
-    """Say of points that they are in the coordinates of a box."""
+def as_coordinates(points: Any) -> Coordinates:
+    """Mark points as coordinates of a box."""
     return np.asarray(points).view(Coordinates)
 
 
 def _is_written_range(values: Any) -> bool:
-    """Return whether values are a range as other libraries write it, not values to choose from."""
+    """Return whether values are a range in the notation of other libraries, not a list."""
     return (
         isinstance(values, tuple)
         and len(values) == 3
@@ -530,7 +530,7 @@ def _is_written_range(values: Any) -> bool:
 
 
 def refuse_set(values: Any, name: str) -> None:
-    """Raise TypeError for a set of choices."""
+    """Raise TypeError if the choices are a set."""
     if isinstance(values, (set, frozenset)):
         raise TypeError(
             f"{name} must be a list, got the set {values!r}: its order is another one in every "
@@ -539,7 +539,7 @@ def refuse_set(values: Any, name: str) -> None:
 
 
 def _axis(name: str, values: Any, spans: bool) -> Axis:
-    """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
+    """Return the axis of a parameter; with ``spans`` a pair of numbers is an interval."""
     if isinstance(values, Axis):
         return values
     has_methods = all(hasattr(values, method) for method in ("ppf", "cdf", "support"))
@@ -575,21 +575,21 @@ class ParameterSpace:
     ----------
     param_distributions : dict or list of dicts
         As in RandomizedSearchCV. With several dicts the first axis chooses among them, and a
-        parameter that has the same distribution in two of them shares an axis.
+        parameter with the same distribution in two of them shares an axis.
     as_cube, asked_once : bool, default=False
-        As :meth:`searched` sets them.
+        As set by :meth:`copy_for_search`.
 
     Attributes
     ----------
     n_axes : int
         d, the dimension of the cube.
     groups : ndarray of shape (n_columns,)
-        Axis of every column.
+        Axis of each column.
     n_settings : float
-        Number of different settings, infinite where a distribution is continuous.
+        Number of different settings, infinite if a distribution is continuous.
     """
 
-    #: Arguments that a file holds of it.
+    #: Names of the arguments in a file.
     arguments: ClassVar[tuple[str, ...]] = ("param_distributions", "as_cube", "asked_once")
 
     def __init__(
@@ -607,14 +607,14 @@ class ParameterSpace:
         self._lay_out(spaces, "param_distributions", spans=False)
 
     @classmethod
-    def of_bounds(cls, bounds: Mapping[str, Any], name: str = "bounds") -> ParameterSpace:
+    def from_bounds(cls, bounds: Mapping[str, Any], name: str = "bounds") -> ParameterSpace:
         """Return the space of a box with named sides.
 
         Parameters
         ----------
         bounds : dict
             Names and sides: a tuple ``(lower, upper)`` for all numbers between two, whose
-            coordinates are the numbers themselves, or what ``param_distributions`` may have.
+            coordinates are the numbers themselves, or an entry of ``param_distributions``.
         name : str, default="bounds"
             Name of the parameter, for messages.
 
@@ -635,36 +635,36 @@ class ParameterSpace:
             )
         return space
 
-    #: Whether all points of the cube are searched as if each were another setting.
+    #: Whether the search treats all points of the cube as different settings.
     as_cube: bool = False
-    #: Whether another answer to the same setting would be the same number again.
+    #: Whether another answer to the same setting would be the same number.
     asked_once: bool = False
 
-    def searched(self, as_cube: bool = False) -> ParameterSpace:
+    def copy_for_search(self, as_cube: bool = False) -> ParameterSpace:
         """Return the same settings for a search that asks each of them once.
 
         Parameters
         ----------
         as_cube : bool, default=False
-            For a search that knows points of a cube and no settings. It may repeat them, and its
-            kernel knows which points are one setting.
+            For a search over points of a cube, without settings. It may repeat them; its
+            kernel treats points of one setting as equal.
         """
         out = copy(self)
         out.as_cube, out.asked_once = as_cube, not as_cube
         return out
 
-    #: Possible settings, if constraints exclude some; None if all of the box are possible.
+    #: Feasible settings of a box with constraints; None without constraints.
     feasible: FeasibleSet | None = None
 
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
-        """Give every parameter of some dicts an axis."""
+        """Create an axis for every parameter of some dicts."""
         self.parameter = name
         self._orders: list[list[str]] = [list(space) for space in spaces]
         self.axes: list[tuple[str, Any]] = []
         if len(spaces) > 1:
             self.axes.append((name, Choice("", [str(i) for i in range(len(spaces))])))
         self._constants: list[dict[str, Any]] = []
-        #: For each dict, which axis its parameters are on.
+        #: For each dict, the axes of its parameters by name.
         self._active: list[dict[str, int]] = []
         self.n_settings: float = 0.0
         for space in spaces:
@@ -680,12 +680,12 @@ class ParameterSpace:
             self._active.append(active)
             self.n_settings += n_settings
         if not self.axes:
-            # A single setting; the cube needs an axis all the same.
+            # A single setting; the cube needs at least one axis.
             self.axes.append(("", Choice("", ["only"])))
         self._finish()
 
     def _finish(self) -> None:
-        """Count axes and columns."""
+        """Set the numbers of axes and columns."""
         self.n_axes: int = len(self.axes)
         self.groups: np.ndarray = np.repeat(
             np.arange(self.n_axes), [axis.n_columns for _, axis in self.axes]
@@ -693,7 +693,7 @@ class ParameterSpace:
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> ParameterSpace:
-        """Return the space of given axes, each in use whatever the others are."""
+        """Return the space of given axes, all of them active."""
         space = cls.__new__(cls)
         space.axes, space._orders = list(axes.items()), [list(axes)]
         space.parameter = "axes"
@@ -706,7 +706,7 @@ class ParameterSpace:
         return f"{type(self).__name__}({self.names})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ParameterSpace:
-        """Return itself: nothing in it changes, and kernels are copied often."""
+        """Return itself: it is immutable, and kernels are copied often."""
         return self
 
     def _place(self, name: str, axis: Axis) -> int:
@@ -723,7 +723,7 @@ class ParameterSpace:
 
     @property
     def n_values(self) -> np.ndarray:
-        """Number of values of every axis, shape (d,); 0 if they are not separate."""
+        """Number of values of each axis, shape (d,); 0 if they are continuous."""
         runs = [
             axis.run(0.0, 1.0) if isinstance(axis, SeparateAxis) else (0, -1)
             for _, axis in self.axes
@@ -732,13 +732,13 @@ class ParameterSpace:
 
     @property
     def longest_list(self) -> int:
-        """The most values of a list without an order, 0 if there is none."""
+        """Largest number of values of a list without an order, 0 without such a list."""
         pairs = zip(self.axes, self.n_values.tolist(), strict=True)
         return max((n for (_, axis), n in pairs if not axis.ordered), default=0)
 
     @property
     def column_bounds(self) -> np.ndarray:
-        """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
+        """Ranges of the columns of a box with named sides, shape (n_columns, 2)."""
         if self.as_cube:
             return self.bounds
         return np.sort(self.columns(self.bounds.T), axis=0).T
@@ -750,28 +750,28 @@ class ParameterSpace:
 
     @property
     def sides(self) -> list[str]:
-        """Names of all sides of a box as they were given, also of those that have one value."""
+        """Names of all sides of a box in the user's order, including sides with one value."""
         return self._orders[0]
 
     @property
     def discrete(self) -> bool:
-        """True if several points may stand for one setting, and a search has to mind it."""
+        """True if several points may have one setting, and the search distinguishes settings."""
         return not self.as_cube and any(axis.discrete for _, axis in self.axes)
 
     @property
     def ordered(self) -> bool:
-        """True if settings that are near each other are expected to do alike."""
+        """True if settings close to each other are expected to give similar answers."""
         return all(axis.ordered for _, axis in self.axes)
 
     def _which(self, points: np.ndarray) -> np.ndarray:
-        """Return the number of the dict that every point (n, d) belongs to."""
+        """Return the index of the dict of every point (n, d)."""
         if len(self._active) == 1:
             return np.zeros(len(points), dtype=np.intp)
         first: Any = self.axes[0][1]  # the choice between the dicts
         return first.number(points[:, 0])
 
     def setting(self, point: np.ndarray) -> dict[str, Any]:
-        """Return the parameters that a point (d,) stands for."""
+        """Return the setting of a point (d,)."""
         which = int(self._which(point[None])[0])
         active = self._active[which]
         values = {name: self.axes[i][1].value(point[i]) for name, i in active.items()}
@@ -779,7 +779,7 @@ class ParameterSpace:
         return {name: values[name] for name in self._orders[which]}
 
     def columns(self, points: np.ndarray) -> np.ndarray:
-        """Return what distinguishes settings, shape (n, n_columns); points have shape (n, d)."""
+        """Return the columns (n, n_columns) of the settings of points (n, d)."""
         points = np.asarray(points, dtype=np.float64)
         out = np.hstack([axis.columns(u) for (_, axis), u in zip(self.axes, points.T, strict=True)])
         which = self._which(points)
@@ -846,7 +846,7 @@ class ParameterSpace:
         ----------
         X : dict, list of dicts, DataFrame or array-like of shape (n, n_sides)
             One setting, several, a table with a column for every side, or rows of numbers in the
-            order of the sides, which must all be numbers then.
+            order of the sides, if all sides are numeric.
 
         Returns
         -------
@@ -855,7 +855,7 @@ class ParameterSpace:
         Raises
         ------
         ValueError
-            If a value is not on its side, a name is missing, or numbers stand for what is none.
+            If a value is not on its side, a name is missing, or a side without numbers has one.
         """
         if isinstance(X, Coordinates):
             return X
@@ -866,18 +866,18 @@ class ParameterSpace:
             try:
                 points[i] = self.point(setting)
             except ValueError as error:
-                raise ValueError(in_row(i, len(settings), error)) from None
+                raise ValueError(row_message(i, len(settings), error)) from None
         return points.view(Coordinates)
 
     def rows(self, X: Any) -> Coordinates:
-        """Return points (n, d) of settings; a number behind those of the sides stays as it is."""
+        """Return points (n, d) of settings; an extra number after the sides is not changed."""
         values = np.asarray(X) if isinstance(X, (list, tuple, np.ndarray)) else np.empty(0)
         if isinstance(X, Coordinates) or values.shape[1:] != (len(self.sides) + 1,):
             return self.points(X)
-        return in_coordinates(np.hstack([self.points(values[:, :-1]), values[:, -1:]]))
+        return as_coordinates(np.hstack([self.points(values[:, :-1]), values[:, -1:]]))
 
     def _settings(self, X: Any) -> list[Mapping[str, Any]]:
-        """Return rows, in whatever form, as settings."""
+        """Return rows, in any accepted form, as settings."""
         if hasattr(X, "columns") and hasattr(X, "__array__"):
             if len(set(X.columns)) < len(X.columns):
                 raise ValueError(f"columns must have different names, got {list(X.columns)}")
@@ -907,7 +907,7 @@ class ParameterSpace:
         return self.ordered and all(map(is_number, constants))
 
     def _give_names(self, X: Any) -> str:
-        """Message that asks for the names of sides."""
+        """Return the message that requires the names of sides."""
         wrong = [name for name, axis in self.axes if not axis.ordered]
         wrong += [name for name, value in self._constants[0].items() if not is_number(value)]
         rows = ", or as rows of numbers in this order"
@@ -915,23 +915,23 @@ class ParameterSpace:
             rows = f", because {wrong[0]!r} is no number"
         return (
             "values of named sides are given by name, as a dict, a list of dicts or a DataFrame "
-            f"with the columns {self.sides}{rows}; got {shortened(X)}"
+            f"with the columns {self.sides}{rows}; got {shorten_value(X)}"
         )
 
-    def snapped(self, points: np.ndarray) -> np.ndarray:
-        """Return points (n, d), each moved to the middle of the box of its setting."""
+    def snap(self, points: np.ndarray) -> np.ndarray:
+        """Move points (n, d) to the middles of the boxes of their settings."""
         if not self.discrete:
             return points
-        return self._by_axis("snapped", points)
+        return self._apply_axes("snap", points)
 
-    def _by_axis(self, change: str, points: np.ndarray) -> np.ndarray:
-        """Return points (n, d) with the coordinates that a method of each axis makes of them."""
+    def _apply_axes(self, change: str, points: np.ndarray) -> np.ndarray:
+        """Apply a method of each axis, given by name, to the coordinates of points (n, d)."""
         pairs = zip(self.axes, points.T, strict=True)
         out = np.column_stack([getattr(axis, change)(u) for (_, axis), u in pairs])
-        return out if len(self._active) == 1 else np.where(self._in_use(out), out, NEUTRAL)
+        return out if len(self._active) == 1 else np.where(self._active_axes(out), out, NEUTRAL)
 
-    def _in_use(self, points: np.ndarray) -> np.ndarray:
-        """Return which axes the settings of points (n, d) have, shape (n, d)."""
+    def _active_axes(self, points: np.ndarray) -> np.ndarray:
+        """Return a mask (n, d) of the axes that are active in the settings of points (n, d)."""
         if len(self._active) == 1:
             return np.ones((len(points), self.n_axes), dtype=bool)
         used = np.zeros((len(self._active), self.n_axes), dtype=bool)
@@ -945,11 +945,11 @@ class ParameterSpace:
         stepped = not self.as_cube and any(axis.stepped for _, axis in self.axes)
         return self.discrete or self.feasible is not None or stepped
 
-    def beside(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-        """N points (n, d) that differ from centers (k, d) in turn on one side, or on several.
+    def neighbours(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return n points that differ from centers (k, d) in turn on one side, or on several.
 
-        Any other value of a list is as near; numbers move by every order of magnitude, integers in
-        one of these two ways.
+        All other values of a list are equally near; numbers move by every order of magnitude, and
+        integers in either of these ways.
         """
         starts, d = centers[np.arange(n) % len(centers)], self.n_axes
         near = points_near(self.bounds, starts, n, rng)
@@ -957,33 +957,33 @@ class ParameterSpace:
         anywhere = lower + rng.random((n, d)) * (upper - lower)
         chance = [0.5 * axis.discrete + 0.5 * (not axis.ordered) for _, axis in self.axes]
         moved = rng.random((n, d)) < rng.choice([1.0 / d, 2.0 / d, 0.5], size=(n, 1))
-        several, used = len(self._active) > 1, self._in_use(starts)
+        several, used = len(self._active) > 1, self._active_axes(starts)
         one = (used * rng.random((n, d))).argmax(axis=1) if several else rng.integers(d, size=n)
         moved[np.arange(n), one] = True
         other = np.where(rng.random((n, d)) < chance, anywhere, near)
         points = np.where(moved, other, starts)
         if several:
-            # What a setting has, and the one beside which it lies has not, may be anything.
-            points = np.where(self._in_use(points) & ~used, anywhere, points)
+            # An axis that is active in the new setting and not at its center may have any value.
+            points = np.where(self._active_axes(points) & ~used, anywhere, points)
         return points
 
     def rounded_to_grid(self, points: np.ndarray) -> np.ndarray:
-        """Return points (n, d), rounded to possible settings regardless of constraints."""
+        """Round points (n, d) to possible settings, ignoring constraints."""
         if self.as_cube:
             return points
-        return self._by_axis("rounded_to_grid", points)
+        return self._apply_axes("rounded_to_grid", points)
 
     def is_feasible(self, point: np.ndarray) -> bool:
-        """Return whether a point (d,) can be set and satisfies all constraints."""
+        """Return whether a point (d,) is a possible setting and satisfies all constraints."""
         points = point[np.newaxis]
         if any(axis.stepped for _, axis in self.axes) and not self.is_at(
-            self.rounded_to_grid(points)[0], self.snapped(points)[0]
+            self.rounded_to_grid(points)[0], self.snap(points)[0]
         ):
             return False
-        return self.feasible is None or bool(self.feasible.keeps(points)[0])
+        return self.feasible is None or bool(self.feasible.is_feasible(points)[0])
 
     def every_point(self) -> np.ndarray:
-        """One point for every setting, shape (n, d); these must be finitely many."""
+        """Return one point for every setting, shape (n, d); they must be finitely many."""
         listed = [axis.middles() for _, axis in self.axes if isinstance(axis, ListedAxis)]
         if len(self._active) == 1:
             return np.array(list(product(*listed)))
@@ -997,7 +997,7 @@ class ParameterSpace:
         return np.array(points)
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
-        """Values between two corners (d,): pairs, ranges of integers, lists; or single ones."""
+        """Return the range of each side between corners: a pair, range, list or single value."""
         which = int(self._which(0.5 * (lower + upper)[np.newaxis])[0])
         sides = dict(self._constants[which])
         for name, i in self._active[which].items():
@@ -1008,7 +1008,7 @@ class ParameterSpace:
     def box_between(self, first: Mapping[str, Any], last: Mapping[str, Any]) -> np.ndarray:
         """Return the box (2 d,) of the values from those of one setting to those of another.
 
-        It is the box of which :meth:`ranges` says the values, and raises as :meth:`point` does.
+        It inverts :meth:`ranges`, and raises the errors of :meth:`point`.
         """
         lower, upper = self.point(first), self.point(last)
         for i, (_, axis) in enumerate(self.axes):
@@ -1018,15 +1018,15 @@ class ParameterSpace:
         return np.concatenate([lower, upper])
 
     def n_at_ends(self, points: np.ndarray) -> np.ndarray:
-        """Return how many numbers of each setting are at an end of their range, shape (n,)."""
-        used, count = self._in_use(points), np.zeros(len(points), dtype=np.intp)
+        """Return the number of values of each setting at an end of their range, shape (n,)."""
+        used, count = self._active_axes(points), np.zeros(len(points), dtype=np.intp)
         for i, (_, axis) in enumerate(self.axes):
             if axis.ordered:
                 count += used[:, i] & np.isin(axis.numbers(points[:, i]), axis.limits)
         return count
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
-        """Return whether two points (d,) are one, but for the rounding of values."""
+        """Return whether two points (d,) are equal up to the rounding of values."""
         if len(self._active) > 1:
             point, other = (self.columns(np.atleast_2d(each)) for each in (point, other))
             return bool((np.abs(point - other) <= SAME).all())
@@ -1034,7 +1034,7 @@ class ParameterSpace:
 
 
 def named_box(bounds: Any, name: str = "bounds") -> ParameterSpace | None:
-    """Return the space of a box with named sides, None for one whose sides have no names."""
+    """Return the space of a box with named sides; None for a box without names."""
     if isinstance(bounds, ParameterSpace):
         return bounds
-    return ParameterSpace.of_bounds(bounds, name) if isinstance(bounds, Mapping) else None
+    return ParameterSpace.from_bounds(bounds, name) if isinstance(bounds, Mapping) else None

@@ -1,4 +1,4 @@
-"""Numbers between two limits that can only be set in steps."""
+"""Numbers between two limits that can be set only in steps."""
 
 from __future__ import annotations
 
@@ -8,28 +8,35 @@ from typing import ClassVar
 import numpy as np
 
 from skgpb import defaults
-from skgpb.domains.space import SAME, ListedAxis, as_told, checked_number, nearest, within_rounding
+from skgpb.domains.space import (
+    SAME,
+    ListedAxis,
+    checked_number,
+    clip_rounding,
+    nearest,
+    shorten_number,
+)
 from skgpb.utils.validation import check_bounds
 
 __all__ = ["Steps"]
 
-# Limit: maximum number of steps; more are taken for a mistake.
+# Limit: largest number of steps; more are assumed to be a mistake.
 MOST_STEPS = 10_000
 
 
 class Steps(ListedAxis):
     """A side of a box with equally spaced values, as on a thermostat or a pipette.
 
-    Queries and recommendations are at one of the steps. Values that are told may lie between two
-    steps: a measured temperature counts at its true value.
+    Queries and recommendations are at one of the steps. Told values may lie between two steps: a
+    measured temperature counts at its true value.
 
     Parameters
     ----------
     low, high : float
-        The ends, which can be set themselves.
+        The ends, which are steps as well.
     step : float, default=None
-        Distance of two steps, which are counted from ``low``. None for numbers of three significant
-        digits of the range: 100 to 1,000 of them, multiples of 0.1, 1, 10, ..., and the ends.
+        Distance of two steps, counted from ``low``. None for numbers of three significant digits of
+        the range: 100 to 1,000 of them, multiples of 0.1, 1, 10, ..., and the ends.
     log : bool, default=False
         Whether the scale is logarithmic: numbers of three significant digits, 200 on each decade.
 
@@ -48,7 +55,7 @@ class Steps(ListedAxis):
     step: float | None
     log: bool
     stepped = True
-    #: Arguments that a file holds of it.
+    #: Names of the arguments in a file.
     arguments: ClassVar[tuple[str, ...]] = ("low", "high", "step", "log")
 
     def __init__(
@@ -70,7 +77,7 @@ class Steps(ListedAxis):
                 f"{MOST_STEPS}th of it; got {step!r}"
             )
         self.ends: tuple[float, float] = (0.0, 1.0) if self.log else (self.low, self.high)
-        #: All numbers that can be set, in their order.
+        #: All steps, sorted.
         self.grid: np.ndarray = self._make_grid()
         self.n_settings: float = float(len(self.grid))
 
@@ -84,7 +91,7 @@ class Steps(ListedAxis):
             step = self.default_step
             first = math.ceil(self.low / step * (1.0 - SAME)) * step
         count = math.floor((self.high - first) / step * (1.0 + 1e-12)) + 1
-        # Neither 0 nor a step is written as 1e-17.
+        # Rounding must not turn 0 or a step into 1e-17.
         exact = [float(f"{first + i * step:.12g}") for i in range(count)]
         values = np.array([0.0 if abs(v) < 1e-9 * step else v for v in exact])
         if self.step is None:
@@ -107,7 +114,7 @@ class Steps(ListedAxis):
     # -- as an axis -------------------------------------------------------------------------
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
-        """Numbers (n,) at coordinates (n,)."""
+        """Return numbers (n,) at coordinates (n,)."""
         if not self.log:
             return np.asarray(u, dtype=np.float64)
         values = self.low * (self.high / self.low) ** np.asarray(u, dtype=np.float64)
@@ -115,15 +122,15 @@ class Steps(ListedAxis):
         return np.where(np.abs(values - near) <= SAME * near, near, values)
 
     def value(self, u: float) -> float:
-        """Return the number at a coordinate; of up to twelve digits, as it was told."""
+        """Return the number at a coordinate; a told number of up to twelve digits is unchanged."""
         value = float(self.numbers(np.array([u]))[0])
         if not self.log:
             return value
-        return as_told(value, u, lambda x: self._coordinates(np.array([x]))[0])
+        return shorten_number(value, u, lambda x: self._coordinates(np.array([x]))[0])
 
     def coordinate(self, value: object) -> float:
-        """Coordinate of a number, which may lie between two steps."""
-        value = within_rounding(checked_number(value), self.low, self.high)
+        """Return the coordinate of a number, which may lie between two steps."""
+        value = clip_rounding(checked_number(value), self.low, self.high)
         return float(self._coordinates(np.array([value]))[0])
 
     def _coordinates(self, values: np.ndarray) -> np.ndarray:
@@ -131,28 +138,28 @@ class Steps(ListedAxis):
             return values
         return np.clip(np.log(values / self.low) / math.log(self.high / self.low), 0.0, 1.0)
 
-    def placed(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of the steps that are nearest to numbers (n,)."""
+    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
+        """Return the coordinates (n,) of the steps nearest to numbers (n,)."""
         return self._coordinates(self.grid[nearest(self.grid, values)])
 
     def between(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of numbers (n,), which may lie between two steps."""
+        """Return the coordinates (n,) of numbers (n,), which may lie between two steps."""
         return self._coordinates(values)
 
     def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
-        """Coordinates (n,), each moved to the nearest step."""
+        """Round coordinates (n,) to the nearest steps."""
         if not self.log:
-            return self.placed(u)
+            return self.nearest_coordinates(u)
         at = self._coordinates(self.grid)
         return at[nearest(at, u)]
 
     def middles(self) -> np.ndarray:
-        """Coordinates of all steps, shape (n_settings,)."""
+        """Return the coordinates of all steps, shape (n_settings,)."""
         return self._coordinates(self.grid)
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Least and largest number."""
+        """Smallest and largest number."""
         return self.low, self.high
 
     def same_as(self, other: object) -> bool:

@@ -1,8 +1,8 @@
-"""Cells of a box that has sides of separate values: runs of them, and how they are cut.
+"""Cells of a box with sides of separate values, and their cuts.
 
-A cell holds a run of the values of every such side, in their order: integers from one to another,
-or some of the categories that follow each other in the list. Its corners are coordinates at which
-the run begins and ends.
+A cell has a run of the values of every such side, in their order: integers from one to another, or
+consecutive categories of the list. Its corners are the coordinates at which the run begins and
+ends.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from skgpb import defaults
 from skgpb.domains.space import SAME, Axis, ParameterSpace, SeparateAxis
 
-# Mathematics: places in the order of multiples of this are spread evenly however many are taken.
+# Mathematics: in the order of multiples of this modulo 1, any number of places is spread evenly.
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
-    """Coordinates of at most n values between two, as far apart as can be."""
+    """Return coordinates of at most n values between two, as far apart as possible."""
     if not isinstance(axis, SeparateAxis):
         n = n if high > low else 1
         return low + (np.arange(n) + 0.5) * ((high - low) / n)
@@ -32,7 +32,7 @@ def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
 
 
 def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
-    """Coordinates of the first and of the last value between two."""
+    """Return the coordinates of the first and of the last value between two."""
     if not isinstance(axis, SeparateAxis):
         return low, high
     first, last = axis.middles_of(np.array(axis.run(low, high)))
@@ -51,7 +51,7 @@ def cut(axis: Axis, low: float, high: float, n: int) -> list[tuple[float, float]
             target = low + j * ((high - low) / n)
             here, _ = axis.run(target, target)
             nearer = axis.edge(here + 1) - target <= target - axis.edge(here) + SAME
-            # No part is without a value.
+            # Every part must have a value.
             begins = min(max(here + nearer, begins + 1), last + 1 - (n - j))
             ends.append(axis.edge(begins))
     return list(zip(ends, [*ends[1:], high], strict=True))
@@ -70,7 +70,7 @@ def points_per_side(space: ParameterSpace, values: Any = None) -> tuple[int, ...
     """Return the number of points that represent a cell along each side: all values, if few.
 
     Continuous sides then have fewer points, but at least two. ``values`` are the numbers of values
-    in the cell, infinite for continuous sides; None stands for the whole box.
+    in the cell, infinite for continuous sides; None is the whole box.
     """
     per_axis, in_all = defaults.CELL_POINTS_PER_AXIS, defaults.CELL_POINTS
     for s, t in [
@@ -78,21 +78,21 @@ def points_per_side(space: ParameterSpace, values: Any = None) -> tuple[int, ...
         *((2, t) for t in range(in_all - 1, 1, -1)),
         (1, 2),
     ]:
-        counts = capped(space, [t if axis.discrete else s for _, axis in space.axes], values)
+        counts = cap_counts(space, [t if axis.discrete else s for _, axis in space.axes], values)
         if np.prod(counts, dtype=float) <= in_all:
             return counts
     return (1,) * space.n_axes
 
 
-def capped(space: ParameterSpace, counts: Any, values: Any = None) -> tuple[int, ...]:
-    """Numbers of points along each side, none larger than the number of its values."""
+def cap_counts(space: ParameterSpace, counts: Any, values: Any = None) -> tuple[int, ...]:
+    """Return the numbers of points along each side, at most the numbers of its values."""
     if values is None:
         values = [axis.n_settings for _, axis in space.axes]
     return tuple(int(min(s, most)) for s, most in zip(counts, values, strict=True))
 
 
 class EncodedSide(NamedTuple):
-    """One side of a cell as a kernel sees it: columns at the ends of each row, and its length."""
+    """One side of a cell in columns of the kernel: at the ends of each row, and its length."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -101,18 +101,18 @@ class EncodedSide(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class ValueRanges:
-    """Cells of a box with separate values: how they are cut, and what a kernel sees of them.
+    """Cells of a box with separate values: their cuts, and their descriptors.
 
     Parameters
     ----------
     space : ParameterSpace
         The box.
     n_parts : int
-        Into how many parts a cell is cut; fewer where it has fewer settings.
+        Number of parts of a cell; fewer if it has fewer settings.
     counts : tuple of d ints
         Points along each side of a cell.
     continuous : bool
-        Whether continuous sides are averaged over by the kernel; otherwise a cell is points.
+        Whether the kernel averages over continuous sides; otherwise a cell is a set of points.
     """
 
     space: ParameterSpace
@@ -122,7 +122,7 @@ class ValueRanges:
 
     def __post_init__(self) -> None:
         self._axes: list[Axis] = [axis for _, axis in self.space.axes]
-        # Cells have many sides in common.
+        # Cache: cells have many sides in common.
         self._sides: dict[tuple[int, float, float], EncodedSide] = {}
         self._orders: dict[tuple[int, ...], list[np.ndarray]] = {}
         self._root = np.ones(len(self._axes))
@@ -130,16 +130,16 @@ class ValueRanges:
         self._root = np.where(root > 0.0, root, 1.0)
 
     def lengths(self, box: np.ndarray) -> np.ndarray:
-        """Sides (d,) of a box (2 d,) as a kernel measures them, in units of the root's.
+        """Return sides (d,) of a box (2 d,) as distances of the kernel, in units of the root's.
 
         The width between different categories is 1, and 0 stands for a single value.
         """
         return np.array([side.length for side in self._sides_of(box)]) / self._root
 
     def parts(self, box: np.ndarray) -> np.ndarray:
-        """Boxes (n, 2 d) of the parts of a box, cut along its longest side; one if undivided.
+        """Return boxes (n, 2 d) of the parts of a box, cut along its longest side.
 
-        If a side has fewer values than parts are wanted, the parts are cut further.
+        The parts of a side with too few values are cut further. A single part is the box itself.
         """
         d, K, parts = len(self._axes), self.n_parts, [box]
         while len(parts) < K:
@@ -157,7 +157,7 @@ class ValueRanges:
         return np.array(parts)
 
     def rows(self, box: np.ndarray) -> np.ndarray:
-        """Descriptor rows of a box: one for each combination of separate values it averages over.
+        """Return descriptor rows of a box: one for each combination of its separate values.
 
         A row holds the columns of the settings at its lower and at its upper corner.
         """
@@ -191,9 +191,9 @@ class ValueRanges:
 
 
 def mixed_order(sizes: tuple[int, ...]) -> list[np.ndarray]:
-    """Places along each side of all combinations.
+    """Return the indices along each side of all combinations, in a mixed order.
 
-    Learning looks at some of the rows of a cell: those next to each other are of all kinds.
+    Learning reads a subsample of the rows of a cell, so that neighbours must be of all kinds.
     """
     places = np.indices(sizes).reshape(len(sizes), -1)
     return list(places[:, np.argsort(np.arange(places.shape[1]) * GOLDEN % 1.0)])
@@ -202,15 +202,15 @@ def mixed_order(sizes: tuple[int, ...]) -> list[np.ndarray]:
 class Placed:
     """Cells of one size at any place of a box with separate values.
 
-    A place has the number of the first value along each side of separate values, and the lower
-    corner along each other side that is shorter than the box.
+    A place is the index of the first value along each side of separate values, and the lower corner
+    along each other side that is shorter than the box.
 
     Parameters
     ----------
     space : ParameterSpace
         The box.
     sides : ndarray of shape (d,)
-        Sides of a cell; numbers of values if these are separate.
+        Sides of a cell; counts of values if these are separate.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ class Placed:
         )
 
     def corners(self, run: tuple[int, ...], place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of the cell at a place."""
+        """Return the lower and upper corner of the cell at a place."""
         lower, limit = self._space.bounds.T.copy()
         lower[self.free] = place
         upper = np.minimum(lower + self._sides, limit)
@@ -261,11 +261,11 @@ class Placed:
         return lower, upper
 
     def points(self, run: tuple[int, ...], place: np.ndarray) -> np.ndarray:
-        """Some points (n, d) of the cell at a place, to compare it with others."""
+        """Return some points (n, d) of the cell at a place, for comparisons with others."""
         return representatives_within(self._space, *self.corners(run, place), self._few)
 
     def around(self, centers: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
-        """Places of the cells around some points (n, d)."""
+        """Return the places of the cells around some points (n, d)."""
         places = np.clip((centers - 0.5 * self._sides)[:, self.free], *self.room.T)
         runs = []
         for center in centers:

@@ -1,4 +1,4 @@
-"""Kernels of feedback, which wrap a kernel over points, and a kernel over points."""
+"""Kernels of feedback, which wrap a kernel over points, and one kernel over points itself."""
 
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.additive_matern import AdditiveMatern

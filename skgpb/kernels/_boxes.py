@@ -1,4 +1,4 @@
-"""Box descriptors ``[lower_1..lower_d, upper_1..upper_d]`` and the points that stand for a box.
+"""Box descriptors ``[lower_1..lower_d, upper_1..upper_d]`` and the points that represent a box.
 
 A point is the degenerate box whose lower and upper corner coincide, so points and cells share one
 format and one kernel.
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-#: Limit: more points along an axis than this are a mistake: CellIntegral is the limit, at no such
-#: cost.
+#: Limit: largest number of points along an axis; more are assumed to be a mistake, because
+#: CellIntegral computes the limit.
 MAX_POINTS_PER_AXIS = 10_000
 
 
@@ -70,8 +70,8 @@ def representatives(
     lower, upper : array-like of shape (d,)
         Corners of the box.
     n_representatives : int or sequence of d ints
-        Number of points along each axis. An axis along which the box has no width has a single
-        point, whatever is asked, so the representative of a degenerate box is the point itself.
+        Number of points along each axis. An axis along which the box has no width always has a
+        single point, so the representative of a degenerate box is the point itself.
 
     Returns
     -------
@@ -159,13 +159,13 @@ def gauss_legendre_rule(s: int) -> Rule:
 
 
 def points_per_box(boxes: np.ndarray, counts: Sequence[int]) -> np.ndarray:
-    """Return how many points stand for each box (n,), as floats because they may be huge."""
+    """Return the number of points of each box (n,), as floats because it may be huge."""
     lower, upper = corners(boxes)
     return np.where(upper > lower, np.asarray(counts, dtype=np.float64), 1.0).prod(axis=1)
 
 
 def box_points(boxes: np.ndarray, rules: Sequence[Rule]) -> BoxPoints:
-    """Lay a tensor rule over every box (n, 2 d); an axis without width has one point."""
+    """Return the tensor rules over boxes (n, 2 d); an axis without width has one point."""
     lower, upper = corners(boxes)
     wide = upper > lower
     sizes = points_per_box(boxes, [len(rule.nodes) for rule in rules]).astype(np.intp)
@@ -173,7 +173,7 @@ def box_points(boxes: np.ndarray, rules: Sequence[Rule]) -> BoxPoints:
     starts = np.cumsum(sizes) - sizes
     points, weights = np.empty((n_points, lower.shape[1])), np.empty(n_points)
     single = Rule(np.zeros(1), np.ones(1))
-    # Boxes that are flat along the same axes have the same tensor rule: one pass for each kind.
+    # Boxes that are flat along the same axes have the same tensor rule: one pass for each pattern.
     for pattern in np.unique(wide, axis=0):
         rows = np.flatnonzero((wide == pattern).all(axis=1))
         axes = [rule if w else single for rule, w in zip(rules, pattern, strict=True)]

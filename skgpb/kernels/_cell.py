@@ -10,10 +10,10 @@ Both kernels are the covariance of *means* of f over boxes, under a tensor rule 
   and r multiplications for each pair.
 - Sums and products of kernels over some coordinates each (``Columns``) and constants are evaluated
   part by part, in ``skgpb.kernels._groups``.
-- ``CellAverage`` evaluates functions of scaled distances, as Matern kernels, once for every
-  difference of points that there is, in ``skgpb._core._radial``.
+- ``CellAverage`` evaluates functions of scaled distances, such as Matern kernels, once for every
+  distinct difference of points, in ``skgpb._core._radial``.
 - The generic path serves every other scikit-learn kernel: it evaluates ``base`` on blocks of
-  points and sums. It is also the twin that the fast path is tested against.
+    points and sums. Tests compare the fast paths with it.
 
 White noise in ``base`` follows scikit-learn: it exists only on the diagonal of ``K(X)``.
 """
@@ -50,19 +50,19 @@ MAX_EVALUATIONS = 10**8
 BLOCK_SIZE = 2**23
 #: Memory: arrays of the size of a block that base kernels typically hold at once.
 BLOCK_COPIES = 4
-#: Memory: points of boxes whose features are found at once.
+#: Memory: number of points of boxes whose features are computed at once.
 FEATURE_POINTS = 2**16
 
-#: Forms of a base whose means over boxes are compiled.
+#: Forms of a base with compiled means over boxes.
 Products = GaussianProducts | RadialProducts
 
 
 class CellKernel(WrapperKernel):
-    """Covariance of means of f over boxes under a rule along each axis, which may factorise."""
+    """Covariance of means of f over boxes, under a rule along each axis."""
 
     base: Kernel
 
-    # --- what subclasses define ---
+    # --- for subclasses to define ---
 
     #: Whether averaged white noise keeps a variance over a box with positive volume.
     _noise_survives: bool
@@ -83,7 +83,7 @@ class CellKernel(WrapperKernel):
 
     @abstractmethod
     def _make_cells(self, products: Any) -> Any:
-        """Return the compiled means over boxes of what :meth:`_products` found."""
+        """Return the compiled means over boxes of the result of :meth:`_products`."""
 
     # --- covariances ---
 
@@ -117,7 +117,7 @@ class CellKernel(WrapperKernel):
         if features is not None:
             return feature_covariances(features, boxes, others, eval_gradient)
         products = self._products(d)
-        if products is None and self._in_groups():
+        if products is None and self._has_groups():
             return Groups(self, d).covariances(boxes, others, eval_gradient)
         if products is None:
             return self.generic(boxes, others, eval_gradient)
@@ -143,7 +143,7 @@ class CellKernel(WrapperKernel):
             phi = features.means(boxes, np.arange(len(boxes)))
             return np.einsum("ij,ij->i", phi, phi)
         products = self._products(d)
-        if products is None and self._in_groups():
+        if products is None and self._has_groups():
             return Groups(self, d).diag(boxes)
         if products is None:
             return self.generic_diag(boxes)
@@ -165,11 +165,11 @@ class CellKernel(WrapperKernel):
         """
         boxes = check_boxes(X)
         if isinstance(self.base, LowRank):
-            return np.zeros(len(boxes))  # it refuses white noise
+            return np.zeros(len(boxes))  # LowRank rejects white noise
         products = self._products(boxes.shape[1] // 2)
         if products is not None:
             return products.nugget * self._noise_share(boxes)
-        return np.zeros(len(boxes)) if self._in_groups() else self._generic_noise_diag(boxes)
+        return np.zeros(len(boxes)) if self._has_groups() else self._generic_noise_diag(boxes)
 
     def evaluator(self, n_columns: int) -> Evaluator | None:
         """Return the fast evaluation for the current hyperparameters, or None.
@@ -213,7 +213,7 @@ class CellKernel(WrapperKernel):
         return box_points(boxes, self._rules(boxes.shape[1] // 2))
 
     def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
-        """Return this kernel of another base over some of the d coordinates of a point."""
+        """Return this kernel with another base over some of the d coordinates of a point."""
         parameters = self.get_params(deep=False) | {"base": base}
         if parameters[self._counted] is not None:
             counts = self._counts(d)
@@ -222,10 +222,10 @@ class CellKernel(WrapperKernel):
 
     def _products(self, d: int) -> Products | None:
         """Return the base in a form with compiled means over boxes, or None."""
-        self._counts(d)  # a wrong parameter is an error on both paths
+        self._counts(d)  # raise for a wrong parameter on both paths
         return compile_gaussian_products(self._checked_base(), d)
 
-    def _in_groups(self) -> bool:
+    def _has_groups(self) -> bool:
         """Return whether the base has parts over some coordinates each, and no white noise."""
         base = self._checked_base()
         return has_groups(base) and not contains_white_noise(base)
@@ -235,7 +235,7 @@ class CellKernel(WrapperKernel):
     def generic(
         self, boxes: np.ndarray, others: np.ndarray | None = None, eval_gradient: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return what ``__call__`` returns, for any base, from evaluations of ``base`` on points.
+        """Return the result of ``__call__`` for any base, by evaluations of ``base`` on points.
 
         Boxes are processed in groups so that a block of evaluations stays within ``BLOCK_SIZE``.
         """
@@ -243,7 +243,7 @@ class CellKernel(WrapperKernel):
         columns = boxes if others is None else others
         d = boxes.shape[1] // 2
         if len(boxes) and is_point(columns).all() and is_point(boxes).all():
-            # A box without volume is a point, with its noise and all.
+            # A box without volume is a point, including its white noise.
             if others is not None:
                 return base(boxes[:, :d], others[:, :d])
             return base(boxes[:, :d], eval_gradient=eval_gradient)
@@ -292,7 +292,7 @@ class CellKernel(WrapperKernel):
         return variances
 
     def _generic_noise_diag(self, boxes: np.ndarray) -> np.ndarray:
-        """Return what ``base`` has on the diagonal of ``base(P)`` but not of ``base(P, P)``."""
+        """Return the noise (n,): the diagonal of ``base(P)`` minus that of ``base(P, P)``."""
         base, noise = self._checked_base(), np.zeros(len(boxes))
         kept = np.arange(len(boxes)) if self._noise_survives else np.flatnonzero(is_point(boxes))
         self._check_affordable(boxes[kept], boxes[kept])
@@ -304,7 +304,7 @@ class CellKernel(WrapperKernel):
     def _restore_point_noise(
         self, boxes: np.ndarray, K: np.ndarray, gradient: np.ndarray | None
     ) -> None:
-        """Give degenerate boxes the full white noise, which points keep and integrals lose."""
+        """Add to degenerate boxes the full white noise, which points keep and integrals lose."""
         base, flat = self._checked_base(), np.flatnonzero(is_point(boxes))
         for part in _slices(len(flat), DIAGONAL_POINTS):
             rows = flat[part]
@@ -318,7 +318,7 @@ class CellKernel(WrapperKernel):
                 gradient[rows, rows] = slopes[here, here]
 
     def runs(self, boxes: np.ndarray, limit: int) -> Iterator[slice]:
-        """Cut boxes into runs of at most ``limit`` points, and at least one box."""
+        """Yield runs of boxes with at most ``limit`` points, and at least one box, as slices."""
         sizes = points_per_box(boxes, self._counts(boxes.shape[1] // 2))
         start, total = 0, 0.0
         for row, size in enumerate(sizes):
@@ -333,9 +333,9 @@ class CellKernel(WrapperKernel):
     def _block_points(n_theta: int | None) -> int:
         """Return the number of points along a side of a block that fits in ``BLOCK_SIZE``.
 
-        ``n_theta`` is the number of derivatives, None without a gradient.
+        ``n_theta`` is the number of derivatives; None without a gradient.
         """
-        # A gradient needs base on both sides stacked: four times the block, for each of theta.
+        # A gradient needs base on both sides stacked: four times the block, for each derivative.
         copies = BLOCK_COPIES * (1 if n_theta is None else 4 * (1 + n_theta))
         return max(1, int((BLOCK_SIZE / copies) ** 0.5))
 
@@ -352,28 +352,28 @@ class CellKernel(WrapperKernel):
 
 
 class CompiledEvaluator(PlainEvaluator):
-    """Covariances of means over boxes that are compiled.
+    """Covariances of means over boxes in a compiled form.
 
     Parameters
     ----------
     kernel : CellKernel
-        Its white noise, if any.
+        Kernel, for its white noise.
     cells : GaussianCells or RadialCells
-        Its noiseless covariances.
+        Noiseless covariances of the means.
     """
 
     def __init__(self, kernel: CellKernel, cells: Any) -> None:
         super().__init__(kernel)
         self.cells = cells
-        # Called as they are.
+        # Methods of the compiled object, without a Python call around them.
         vars(self).update(cross=cells.cross, diag=cells.diag)
 
 
 class CellsEvaluator(CompiledEvaluator):
     """Gram matrix of boxes under a base that is a sum of Gaussian products."""
 
-    def by_sizes(self, sizes: np.ndarray) -> Self:
-        """Tabulate covariances between sizes (n_sizes, d) from now on; the evaluator itself."""
+    def tabulate_sizes(self, sizes: np.ndarray) -> Self:
+        """Tabulate covariances between sizes (n_sizes, d) from now on; return the evaluator."""
         vars(self).update(cross=SizedCells(self.cells, sizes).cross)
         return self
 

@@ -1,9 +1,9 @@
-"""Means over boxes of kernels that are made of parts over groups of coordinates.
+"""Means over boxes of kernels that consist of parts over groups of coordinates.
 
-The mean of a product over a tensor grid is the product of the means, where the factors look at
+The mean of a product over a tensor grid is the product of the means, if the factors depend on
 different coordinates. Sums and products of :class:`~skgpb.kernels.Columns` and constants therefore
-cost what their parts cost, s^(2 d') evaluations for d' coordinates in the largest group instead of
-s^(2 d), whatever kernels the parts are.
+cost the sum of their parts, s^(2 d') evaluations for d' coordinates in the largest group instead of
+s^(2 d), for parts of any kind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def has_groups(base: Kernel) -> bool:
 
 
 def coordinates_of(base: Kernel, d: int) -> frozenset[int]:
-    """Coordinates that a kernel looks at."""
+    """Return the coordinates that a kernel depends on."""
     if type(base) is ConstantKernel:
         return frozenset()
     if type(base) in (Sum, Product):
@@ -52,12 +52,12 @@ class Groups:
     def covariances(
         self, boxes: np.ndarray, others: np.ndarray | None, eval_gradient: bool
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return what ``kernel(boxes, others, eval_gradient)`` returns."""
+        """Return the result of ``kernel(boxes, others, eval_gradient)``."""
         K, gradient = self._visit(self._kernel.base, boxes, others, eval_gradient)
         return (K, gradient) if eval_gradient else K
 
     def diag(self, boxes: np.ndarray) -> np.ndarray:
-        """Return what ``kernel.diag(boxes)`` returns."""
+        """Return the result of ``kernel.diag(boxes)``."""
         return self._diag(self._kernel.base, boxes)
 
     def _factorises(self, base: Kernel) -> bool:
@@ -65,7 +65,7 @@ class Groups:
         return not left & right
 
     def _part(self, base: Kernel) -> tuple[Any, np.ndarray]:
-        """Return the kernel of a part and the columns of descriptors that it looks at."""
+        """Return the kernel of a part and the columns of descriptors that it depends on."""
         if type(base) is not Columns:
             return self._kernel.over(base, range(self._d), self._d), np.arange(2 * self._d)
         columns = [int(column) % self._d for column in base.columns]

@@ -1,13 +1,13 @@
-r"""Write a periodic kernel on the line as a Fourier series, where that is possible.
+r"""Fourier series of periodic kernels on the line.
 
-A kernel of scikit-learn that repeats itself is a series of cosines whose coefficients are modified
-Bessel functions ([Abramowitz1964]_ 9.6.34): with :math:`z = 1 / l^2`
+A periodic kernel of scikit-learn is a series of cosines whose coefficients are modified Bessel
+functions ([Abramowitz1964]_ 9.6.34): with :math:`z = 1 / l^2`
 
 .. math:: \exp\Bigl(-\frac{2}{l^2} \sin^2 \frac{\pi u}{p}\Bigr)
           = e^{-z} I_0(z) + 2 \sum_{n > 0} e^{-z} I_n(z) \cos \frac{2 \pi n u}{p}.
 
-Its powers have other z, a product of two such series has the sums and differences of their
-frequencies, and with what else is a Gaussian product (``_products``)
+Its powers have other z, and a product of two such series has the sums and differences of their
+frequencies. With all factors that are Gaussian products (``_products``) the kernel is
 
 .. math:: k(x, x') = \sum_k w_k \exp(-q_k u^2 / 2) \cos(\omega_k u), \qquad u = x - x'.
 
@@ -32,15 +32,15 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb.kernels._products import GAUSSIAN_LEAVES, constant_of, expand, precisions_of
 
-#: Accuracy: coefficients below this share of the whole are left out.
+#: Accuracy: coefficients below this share of the sum are left out.
 LEAST_COEFFICIENT = 1e-18
-#: Speed: series of more terms are left to quadrature.
+#: Speed: largest number of terms of a series; longer ones use quadrature.
 MAX_HARMONICS = 4096
 
 
 @dataclass(frozen=True)
 class Harmonics:
-    """A kernel on the line as a sum of Gaussians times cosines, its white noise aside."""
+    """A kernel on the line as a sum of Gaussians times cosines, without its white noise."""
 
     weights: np.ndarray  # (n_terms,), w
     precisions: np.ndarray  # (n_terms,), q
@@ -48,21 +48,24 @@ class Harmonics:
 
 
 def split_harmonics(kernel: Kernel, gaussian: bool) -> tuple[Harmonics, Kernel | None] | None:
-    """Write the summands of a kernel on the line as harmonics, as far as they are.
+    """Split a kernel on the line into harmonics and the sum of its other summands.
 
     Parameters
     ----------
     kernel : Kernel
         Kernel over points of one coordinate.
     gaussian : bool
-        Whether there may be Gaussians, alone or times cosines, as for Gaussian windows.
+        Whether factors may be Gaussians, alone or times cosines, as Gaussian windows allow.
 
     Returns
     -------
     harmonics : Harmonics
     rest : Kernel or None
-        The sum of the other summands.
-    None where no summand is periodic and such a series.
+        Sum of the other summands; None if there are none.
+
+    Notes
+    -----
+    The result is None if no summand is a periodic kernel with a series.
     """
     found: list[Harmonics] = []
     rest: Kernel | None = None
@@ -126,7 +129,7 @@ def _harmonics_of(kernel: Kernel) -> Harmonics | None:
 
 
 def fourier_series(leaf: ExpSineSquared, power: int = 1) -> tuple[np.ndarray, np.ndarray] | None:
-    """Coefficients and frequencies (k,) of a power of a periodic kernel; None if too many.
+    """Return coefficients and frequencies (k,) of a power of a periodic kernel; None if too many.
 
     Examples
     --------
@@ -141,7 +144,7 @@ def fourier_series(leaf: ExpSineSquared, power: int = 1) -> tuple[np.ndarray, np
         z = power / np.float64(leaf.length_scale) ** 2
     if not z < MAX_HARMONICS**2 / 400.0:
         return None
-    # They fall as exp(-n^2 / (2 z)) does, and faster where n is above z.
+    # They fall like exp(-n^2 / (2 z)), and faster if n is above z.
     n = np.arange(int(10.0 * np.sqrt(z)) + 40)
     coefficients = np.where(n > 0, 2.0, 1.0) * ive(n, z)
     kept = coefficients > LEAST_COEFFICIENT
@@ -151,7 +154,7 @@ def fourier_series(leaf: ExpSineSquared, power: int = 1) -> tuple[np.ndarray, np
 def harmonic_pairs(
     harmonics: Harmonics, rows: np.ndarray, others: np.ndarray, window: str
 ) -> np.ndarray:
-    r"""Covariances (n, m) of windows on the line, rows [center, scale], exact to rounding.
+    r"""Return covariances (n, m) of windows on the line, rows [center, scale], exact to rounding.
 
     With D the difference of the centres, over a Gaussian window u ~ N(D, v) the mean of a term is
 

@@ -1,8 +1,8 @@
 """Base of the kernels of indirect queries: hyperparameters, rows, covariances.
 
-A row describes one linear functional of f: the value at a point, or the answer to a query. How,
-is each kernel's business; ``points(X)`` and ``queries(A)`` write the rows. Because both live in one
-kernel, cov(f(x), f(x')), cov(f(x), g(a)) and cov(g(a), g(a')) are blocks of one Gram matrix.
+A row describes one linear functional of f: the value at a point, or the answer to a query. Each
+kernel has its own form of rows; ``points(X)`` and ``queries(A)`` write them. Because both live in
+one kernel, cov(f(x), f(x')), cov(f(x), g(a)) and cov(g(a), g(a')) are blocks of one Gram matrix.
 
 Covariances are evaluated in two steps, see :mod:`skgpb.kernels.evaluator`.
 
@@ -22,8 +22,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.kernels._wrapper import WrapperKernel, check_pair
 from skgpb.kernels.evaluator import Evaluator
 
-#: Accuracy: step of the five-point differences in the logarithm of a hyperparameter: truncation and
-#: rounding are both near 1e-12 of the covariance.
+#: Accuracy: step of the five-point differences in the logarithm of a hyperparameter, for which
+#: truncation and rounding are both near 1e-12 of the covariance.
 STEP = 1e-3
 #: Accuracy: step of the central differences of the model noise in the logarithm of a
 #: hyperparameter.
@@ -31,19 +31,19 @@ NOISE_STEP = 1e-4
 
 
 class IndirectKernel(WrapperKernel):
-    """Covariance of values f(x) and answers g(a); subclasses say which answers."""
+    """Covariance of values f(x) and answers g(a); subclasses define the answers."""
 
     base: Kernel | None
 
-    # --- what subclasses define ---
+    # --- for subclasses to define ---
 
     @abstractmethod
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
-        """Return the rows of f at points X (n, d), which are finite numbers; not checked."""
+        """Return the rows of f at points X (n, d), which the caller has checked to be finite."""
 
     @abstractmethod
     def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Return the rows of g at queries A (n, q), which are finite numbers; not checked."""
+        """Return the rows of g at queries A (n, q), which the caller has checked to be finite."""
 
     @abstractmethod
     def _check_rows(self, rows: np.ndarray, name: str) -> None:
@@ -54,18 +54,18 @@ class IndirectKernel(WrapperKernel):
 
     @abstractmethod
     def mean_of(self, rows: np.ndarray, mean: Any) -> np.ndarray:
-        """Return the functionals of a known function ``mean(X) -> (n,)``, shape (len(rows),)."""
+        """Return the functionals (len(rows),) of a given function ``mean(X) -> (n,)``."""
 
     def model_noise(self) -> float:
-        """Return the variance of the kernel's own error about g, zero where p(x|a) is known."""
+        """Return the variance of the kernel's own error about g, zero if p(x|a) is given."""
         return 0.0
 
     def model_noise_gradient(self) -> np.ndarray:
-        """Return its derivatives by ``theta``, shape (p,)."""
+        """Return the derivatives of :meth:`model_noise` by ``theta``, shape (p,)."""
         return np.zeros(len(self.theta))
 
     def _model_noise_slopes(self) -> np.ndarray:
-        """Derivatives (p,) of :meth:`model_noise`, by differences."""
+        """Return the derivatives (p,) of :meth:`model_noise` from central differences."""
         theta = self.theta
         ahead, behind = (
             np.array([self._with_theta(theta + e).model_noise() for e in steps])
@@ -176,11 +176,11 @@ class IndirectKernel(WrapperKernel):
         return gradient
 
     def _evaluator_near(self, other: Evaluator, n_columns: int) -> Evaluator:
-        """Return the evaluator, where one at nearby hyperparameters has been used already."""
+        """Return the evaluator, reusing parts of one at nearby hyperparameters."""
         return self.evaluator(n_columns)
 
     def _with_theta(self, theta: np.ndarray) -> Self:
-        """Return a shallow copy, sharing all but the base."""
+        """Return a shallow copy with other hyperparameters, which shares all but the base."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.base = self._checked_base().clone_with_theta(theta)
@@ -201,7 +201,7 @@ class IndirectKernel(WrapperKernel):
 
 
 def checked_mean(mean: Callable) -> Callable:
-    """Return the function that ``mean_of`` takes, with its values (n,) checked."""
+    """Return ``mean`` with a check of its values (n,), for ``mean_of``."""
 
     def checked(X: np.ndarray) -> np.ndarray:
         values = np.asarray(mean(X), dtype=np.float64)
@@ -213,7 +213,7 @@ def checked_mean(mean: Callable) -> Callable:
 
 
 def as_points(X: ArrayLike, name: str) -> np.ndarray:
-    """Return a finite float array (n, d), d >= 1, or raise ValueError."""
+    """Return a finite float array (n, d), d >= 1; raise ValueError otherwise."""
     X = np.asarray(X)
     if X.dtype.kind not in "fiub":
         try:

@@ -1,4 +1,4 @@
-r"""The empirical conditional mean operator, and how its settings are learned without rewards.
+r"""The empirical conditional mean operator, and the learning of its settings without rewards.
 
 Notation, for the N pairs (x_j, a_j) of D1:
 
@@ -16,7 +16,7 @@ r_j = sum_i M_ji k(x_i, .) / M_jj, so the leave-one-out loss is, in closed form,
 
     loss = mean_j |r_j|^2 = mean_j (M K M)_jj / M_jj^2.
 
-Large N: a pivoted Cholesky factor L ~ P P' (N, r) turns everything into r x r problems.
+Large N: with a pivoted Cholesky factor L ~ P P' (N, r) all problems have size r x r.
 
 References
 ----------
@@ -43,19 +43,19 @@ from skgpb.kernels.evaluator import near, origin_of, relative
 from skgpb.utils.roots import pivoted_cholesky
 from skgpb.utils.validation import box_around
 
-#: Accuracy: share of the trace at which a pivoted Cholesky factor stops.
+#: Accuracy: share of the trace at which a pivoted Cholesky factorisation stops.
 NEGLIGIBLE_TRACE = 1e-12
 #: Accuracy: largest rank of the factor of the embedding kernel, which only the learning uses.
 EMBEDDING_RANK = 500
-#: Accuracy: share of the trace that this factor may miss.
+#: Accuracy: share of the trace that this factor may leave out.
 EMBEDDING_TRACE = 1e-6
-#: Rounding: a pair that decides its own prediction has 1 - leverage of this size.
+#: Rounding: smallest 1 - leverage, for a pair that determines its own prediction.
 SMALLEST_LEVERAGE = 1e-12
-#: Memory: number of remembered sets of coefficients, and size of the largest, in numbers (32 MB).
+#: Memory: number of cached sets of coefficients, and size of the largest, in numbers (32 MB).
 REMEMBERED_SETS, REMEMBERED = 4, 2**22
-#: Speed: up to this many pairs errors of the operator come from two fixed forms (N, N).
+#: Speed: largest number of pairs for which errors of the operator use two fixed forms (N, N).
 FORM_PAIRS = 1500
-# Memory: pairs up to which the operator is exact, and landmarks of it for more (D-C5).
+# Memory: largest number of pairs of the exact operator; number of landmarks for more pairs (D-C5).
 EXACT_PAIRS, LANDMARKS = 3000, 1000
 
 
@@ -74,7 +74,7 @@ def pivoted_gram(
     factor : ndarray of shape (N, r)
         P; ``factor[pivots]`` is lower triangular.
     pivots : ndarray of shape (r,)
-        Rows of X in the order they were chosen.
+        Rows of X in the order of the pivots.
     """
     N = len(X)
     # The diagonal of K(X, copy of X), in blocks: kernel.diag would include white noise.
@@ -86,14 +86,14 @@ def pivoted_gram(
         lambda p: kernel(X[p : p + 1], X)[0] if N > 1 else kernel(X, X.copy())[0],
         rest,
         max_rank,
-        # Below rounding of the diagonal a pivot is noise.
+        # A pivot below the rounding of the diagonal is noise.
         lambda left: left.sum() <= limit or left.max() <= 1e-15 * scale,
     )
     return factor, pivots
 
 
 def default_embedding_kernel(X: np.ndarray) -> Kernel:
-    """Gaussian kernel whose length scale is half the median distance, in standard deviations."""
+    """Return a Gaussian kernel with half the median distance of standardised points as scale."""
     spread = X.std(axis=0)
     spread[spread <= 1e-12 * np.maximum(1.0, np.abs(X).max(axis=0))] = np.inf
     rows = near(RBF(), X)[:: max(1, len(X) // 500)] / spread
@@ -105,7 +105,7 @@ def default_embedding_kernel(X: np.ndarray) -> Kernel:
 
 
 def default_query_kernel(A: np.ndarray) -> Kernel:
-    """Gaussian kernel with a free length scale for each column that varies in A (N, q)."""
+    """Return a Gaussian kernel with a free length scale for each column that varies in A (N, q)."""
     spread = A.std(axis=0)
     constant = spread <= 1e-12 * np.maximum(1.0, np.abs(A).max(axis=0))
     spread[constant] = np.maximum(1.0, np.abs(A).max(axis=0))[constant]
@@ -117,31 +117,31 @@ def default_query_kernel(A: np.ndarray) -> Kernel:
 
 
 class ConditionalMeanOperator:
-    """Weights W of D1's points in the answers to queries; see the module. Never changes.
+    """Weights W of the points of D1 in the answers to queries; see the module. Immutable.
 
     Parameters
     ----------
     X : ndarray of shape (N, d)
         Points.
     A : ndarray of shape (N, q)
-        The queries that led to them.
+        Queries of the pairs.
     query_kernel : Kernel or None
-        Free hyperparameters are learned; None is a Gaussian kernel with all of them free.
+        Kernel whose free hyperparameters are learned; None is a Gaussian kernel with all free.
     regularization : float or None
-        lambda; None means learned.
+        lambda; None if it is learned.
     n_landmarks : int or None
-        Rank of the approximation; None means exact up to 3,000 pairs.
+        Rank of the approximation; None is exact up to 3,000 pairs.
     embedding_kernel : Kernel or None
         Kernel over points in whose norm the learning measures errors.
 
     Attributes
     ----------
     query_kernel, regularization : Kernel, float
-        As learned.
+        Learned values.
     origin : ndarray of shape (q,) or None
         Origin that is subtracted from queries for the query kernel.
     near_A : ndarray of shape (N, q)
-        The queries, less that.
+        Queries of the pairs minus the origin.
     loss : float
         Mean squared leave-one-out residual, in units of the embedding kernel.
     """
@@ -216,7 +216,7 @@ class ConditionalMeanOperator:
         )
 
     def _prepare(self) -> None:
-        """Factorise for coefficients, at the final regularization."""
+        """Factorise the system of the coefficients, at the final regularization."""
         N = len(self.X)
         if self.exact:
             L = cross(self.query_kernel, self.near_A, self.near_A)
@@ -233,9 +233,9 @@ class ConditionalMeanOperator:
         self.projection: np.ndarray = solve_triangular(T, P.T, lower=True).T  # R' (N, r)
 
     def coefficients(self, A: np.ndarray) -> np.ndarray:
-        """Return the coefficients (n, r) of queries A (n, q); weights (n, N) where exact.
+        """Return the coefficients (n, r) of queries A (n, q); the weights (n, N) if exact.
 
-        The coefficients of the last sets of queries are remembered: learning the kernel of f uses
+        The last sets of queries are cached with their coefficients: learning the kernel of f uses
         the same ones many times, and tracked queries are the same before and after it.
         """
         A = relative(A, self.origin)
@@ -256,14 +256,14 @@ class ConditionalMeanOperator:
         return found
 
     def weights(self, A: np.ndarray) -> np.ndarray:
-        """Return the weights W' (n, N) of D1's points in the answers to queries A (n, q)."""
+        """Return the weights W' (n, N) of the points of D1 in the answers to queries A (n, q)."""
         c = self.coefficients(A)
         return c if self.exact else c @ self.projection.T
 
     # -- learning ---------------------------------------------------------------------------
 
     def _learn_kernel(self, learn_regularization: bool) -> None:
-        """Minimise the leave-one-out loss over length scales and lambda, on a subset."""
+        """Minimise the leave-one-out loss over length scales and lambda, on a subsample."""
         N = len(self.X)
         rng = np.random.RandomState(0)
         most = defaults.SELECTION_PAIRS
@@ -322,12 +322,12 @@ class ConditionalMeanOperator:
             self.regularization = float(np.exp(golden_section(loss, low, high)))
         self.loss = float((self._residuals(E, UE, self.regularization) ** 2).sum() / N)
 
-    def left_out(self, Y: np.ndarray) -> np.ndarray:
-        """Leave-one-out residuals (N, d) of the regression of targets Y (N, d) on the queries."""
+    def leave_one_out_residuals(self, Y: np.ndarray) -> np.ndarray:
+        """Return leave-one-out residuals (N, d) of the regression of Y (N, d) on the queries."""
         return self._residuals(Y, self._U.T @ Y, self.regularization)
 
     def _residuals(self, E: np.ndarray, UE: np.ndarray, regularization: float) -> np.ndarray:
-        """Leave-one-out residuals (N, rank) of a factor E of the kernel over points, UE = U'E."""
+        """Return leave-one-out residuals (N, rank) of a factor E of the kernel, given UE = U'E."""
         shrink = self._shrink(regularization)
         leverage = (self._U**2) @ shrink
         residuals = E - self._U @ (shrink[:, None] * UE)
@@ -340,15 +340,15 @@ class ConditionalMeanOperator:
     def error(self, kernel: Kernel) -> float:
         """Estimate the mean squared error of the conditional mean, in the norm of ``kernel``.
 
-        For f ~ GP(0, kernel) it is the variance of g(a) minus what the operator makes of f, on
-        average over the queries of D1. Never looks at rewards.
+        For f ~ GP(0, kernel) it is the variance of g(a) minus its estimate by the operator, on
+        average over the queries of D1. It does not depend on rewards.
 
         A leave-one-out residual is the pair's own scatter around the true conditional mean, of
-        variance s, minus the operator's error, of squared size e: mean |r_j|^2 = s + e. Scatters
-        of two pairs are independent while errors at neighbouring queries are alike, so that over
-        nearest neighbours mean r_j . r_j' = e - u s, where u is what the two weigh in each other's
-        prediction. Two equations, two unknowns. Chance can make the solution small or negative;
-        e is at least what scatter alone causes, s times the mean sum of squared weights.
+        variance s, minus the operator's error, of squared size e: mean |r_j|^2 = s + e. Scatters of
+        two pairs are independent while errors at neighbouring queries are similar, so that over
+        nearest neighbours mean r_j . r_j' = e - u s, where u is the sum of their weights in each
+        other's prediction. Two equations, two unknowns. By chance the solution may be small or
+        negative; e is at least the error by scatter alone, s times the mean sum of squared weights.
         """
         N = len(self.X)
         if N < 2:
@@ -357,7 +357,7 @@ class ConditionalMeanOperator:
         if products is not None:
             return self._error_by_forms(products)[0]
         E, _ = pivoted_gram(kernel, near(kernel, self.X), EMBEDDING_RANK, EMBEDDING_TRACE)
-        r = self.left_out(E)
+        r = self.leave_one_out_residuals(E)
         neighbours, weight, share = self._influence()
         total = float((r**2).sum() / N)
         product = float(np.mean((r * r[neighbours]).sum(axis=1)))
@@ -365,17 +365,17 @@ class ConditionalMeanOperator:
         return max((product + weight * total) / (1.0 + max(weight, 0.0)), floor, 0.0)
 
     def errors(self, Y: np.ndarray) -> np.ndarray:
-        """Mean squared errors (d,) that scatter causes in the regression of targets Y (N, d).
+        """Return mean squared errors (d,) by scatter in the regression of targets Y (N, d).
 
-        It is s times the mean sum of squared weights, as in :meth:`error`. The products of
-        neighbours' residuals, which would see a bias as well, vary by s / sqrt(N): more than there
-        is to be seen of a few targets that are smooth.
+        They are s times the mean sum of squared weights, as in :meth:`error`. The products of
+        neighbours' residuals, which would show a bias as well, vary by s / sqrt(N): more than the
+        bias of a few smooth targets.
         """
         _, _, share = self._influence()
-        return (self.left_out(Y) ** 2).mean(axis=0) * share / (1.0 + share)
+        return (self.leave_one_out_residuals(Y) ** 2).mean(axis=0) * share / (1.0 + share)
 
     def error_gradient(self, kernel: Kernel) -> np.ndarray | None:
-        """Derivatives (p,) of :meth:`error` by the hyperparameters of ``kernel``, if it is quick.
+        """Return the derivatives (p,) of :meth:`error` by the hyperparameters of ``kernel``.
 
         None for more than ``FORM_PAIRS`` pairs, and for kernels that are no Gaussian products.
         """
@@ -387,11 +387,10 @@ class ConditionalMeanOperator:
     def _error_by_forms(
         self, products: GaussianProducts, gradient: bool = False
     ) -> tuple[float, np.ndarray | None]:
-        """:meth:`error` for Gaussian products, and its derivatives.
+        """Return :meth:`error` for Gaussian products, and its derivatives.
 
-        Residuals are linear in the embeddings of the pairs, so that the two means that the error
-        is made of are inner products of the Gram matrix with matrices that do not depend on the
-        kernel.
+        Residuals are linear in the embeddings of the pairs, so that the two means in the error are
+        inner products of the Gram matrix with matrices that do not depend on the kernel.
         """
         _, weight, share = self._influence()
         if self._forms is None:
@@ -411,7 +410,7 @@ class ConditionalMeanOperator:
         return values[best], products_slopes(products, self.X, [form * K for K in parts])
 
     def grams(self, products: GaussianProducts) -> list[np.ndarray]:
-        """Gram matrices (N, N) of D1's points, one for each product; the last ones are remembered.
+        """Return Gram matrices (N, N) of the points of D1, one for each product; cached.
 
         Covariances, their derivatives and the error at one set of hyperparameters all need them.
         """
@@ -428,7 +427,7 @@ class ConditionalMeanOperator:
         return parts
 
     def _residual_forms(self) -> list[np.ndarray]:
-        """Symmetric (N, N) matrices S, mean |r_j|^2 and mean r_j . r_j' being <S, K>."""
+        """Return symmetric S (N, N) with <S, K> the means of |r_j|^2 and of r_j . r_j'."""
         N = len(self.X)
         j, _, _ = self._influence()
         U, weighted = self._U, self._U * self._shrink(self.regularization)
@@ -441,7 +440,7 @@ class ConditionalMeanOperator:
         return [squares / N, 0.5 * (product + product.T) / N]
 
     def _influence(self) -> tuple[np.ndarray, float, float]:
-        """Nearest neighbours (N,), u of :meth:`error`, and the mean sum of squared weights."""
+        """Return nearest neighbours (N,), u of :meth:`error`, mean sum of squared weights."""
         if self._neighbourly is None:
             weighted = self._U * self._shrink(self.regularization)  # H = weighted U'
             leverage = (weighted * self._U).sum(axis=1)
@@ -454,16 +453,16 @@ class ConditionalMeanOperator:
         return self._neighbourly
 
     def _neighbours(self) -> np.ndarray:
-        """Row with the nearest query to each row of D1, another than itself."""
+        """Return the row with the nearest query to each row of D1, except itself."""
         spread = self.A.std(axis=0)
         scaled = self.near_A / np.where(spread > 0.0, spread, 1.0)
         _, near = cKDTree(scaled).query(scaled, k=2)
-        # among duplicates the first neighbour need not be the row itself
+        # among duplicates the first neighbour may be another row than the row itself
         return np.where(near[:, 0] == np.arange(len(scaled)), near[:, 1], near[:, 0])
 
 
 def quick_products(kernel: Kernel, X: np.ndarray) -> GaussianProducts | None:
-    """Gaussian products that a kernel over points X (N, d) consists of, if N allows to use them."""
+    """Return the Gaussian products of a kernel over X (N, d); None for others and many pairs."""
     if len(X) > FORM_PAIRS:
         return None
     products = compile_gaussian_products(kernel, X.shape[1])
@@ -471,7 +470,7 @@ def quick_products(kernel: Kernel, X: np.ndarray) -> GaussianProducts | None:
 
 
 def products_gram(products: GaussianProducts, X: np.ndarray) -> list[np.ndarray]:
-    """Gram matrices (N, N) over points X (N, d), one for each term of a sum of products."""
+    """Return Gram matrices (N, N) over points X (N, d), one for each term of a sum of products."""
     centred = X - X.mean(axis=0)
     out = []
     for w, q in zip(products.weights, products.precisions, strict=True):
@@ -489,14 +488,14 @@ def products_gram(products: GaussianProducts, X: np.ndarray) -> list[np.ndarray]
 
 
 def sum_of(parts: list[np.ndarray]) -> np.ndarray:
-    """Sum of matrices; the only one itself, which is not to be written to."""
+    """Return the sum of matrices; a single one is returned itself and must not be changed."""
     return parts[0] if len(parts) == 1 else sum(parts[1:], start=parts[0])
 
 
 def products_slopes(
     products: GaussianProducts, X: np.ndarray, parts: list[np.ndarray]
 ) -> np.ndarray:
-    """Derivatives (p,) of sum_k <S, K_k> given ``parts`` S * K_k, S symmetric."""
+    """Return the derivatives (p,) of sum_k <S, K_k> given ``parts`` S * K_k, S symmetric."""
     out = np.zeros(products.weights_jacobian.shape[1])
     centred = X - X.mean(axis=0)
     for k, part in enumerate(parts):
@@ -517,7 +516,7 @@ def limits_of_log_lambda() -> tuple[float, float]:
 
 
 def golden_section(function: Any, low: float, high: float, n: int = 20) -> float:
-    """Minimise a unimodal function on an interval; deterministic, no tolerance to stop early."""
+    """Minimise a unimodal function on an interval in ``n`` steps; deterministic."""
     ratio = (np.sqrt(5.0) - 1.0) / 2.0
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     f_left, f_right = function(left), function(right)

@@ -1,4 +1,4 @@
-r"""Write a kernel expression as a sum of products of functions of scaled distances.
+r"""Kernel expressions as sums of products of functions of scaled distances.
 
 Sums, products and positive integer powers of ``Matern``, ``RationalQuadratic``, ``RBF``
 (``AxisMatern`` and ``AxisRBF`` for the columns of settings), ``ConstantKernel`` and ``WhiteKernel``
@@ -41,14 +41,13 @@ from sklearn.gaussian_process.kernels import (
 from skgpb._core._radial import RadialCells
 from skgpb.kernels._settings import AxisMatern, AxisRBF, starts_of
 
-#: Speed: expansions with more monomials than this are left to the generic path.
+#: Speed: largest number of monomials of an expansion; kernels with more use the generic path.
 MAX_TERMS = 64
-#: Kernels that Gaussian products are made of.
+#: Leaves of Gaussian products.
 GAUSSIAN_LEAVES = (RBF, AxisRBF, ConstantKernel, WhiteKernel)
-#: Kernels that products of functions of distances are made of.
+#: Leaves of products of functions of distances.
 RADIAL_LEAVES = (*GAUSSIAN_LEAVES, Matern, AxisMatern, RationalQuadratic)
-#: Format: numbers of the kinds of functions; of Matern kernels by nu, any other being the general
-#: one.
+#: Format: codes of the functions; of Matern kernels by nu, with one code for any other nu.
 GAUSSIAN, GENERAL_MATERN, RATIONAL_QUADRATIC = 0, 4, 5
 MATERN = {0.5: 1, 1.5: 2, 2.5: 3, np.inf: GAUSSIAN}
 
@@ -147,7 +146,7 @@ def compile_radial_products(
     n_features : int
         Number of coordinates.
     leaf_kinds : tuple of types, default=RADIAL_LEAVES
-        Kernels that it may be made of.
+        Types of leaves that are accepted.
 
     Returns
     -------
@@ -216,9 +215,9 @@ def expand(
 ) -> Polynomial | None:
     """Expand a kernel into a polynomial, appending its leaves in the order of ``theta``.
 
-    Exponents are tuples indexed by leaf; they end at the last leaf known when they were written,
-    shorter tuples meaning zeros. Exact type checks, because a subclass may compute anything. None
-    where a leaf is of none of the ``kinds``.
+    Exponents are tuples indexed by leaf; they end at the last leaf of their time, and missing ones
+    are zeros. Types are compared exactly, because a subclass may compute anything. The result is
+    None if a leaf is of none of the ``kinds``.
     """
     kind = type(kernel)
     if kind in kinds:
@@ -257,9 +256,9 @@ def _multiply(left: Polynomial, right: Polynomial) -> Polynomial | None:
 
 
 def precisions_of(leaf: Kernel, d: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Precisions (d,) of a leaf with length scales, and their derivatives (d, n) by these.
+    """Return precisions (d,) of a leaf, and derivatives (d, n) by its length scales.
 
-    None where a length scale is too short to have one.
+    None if a length scale is too short to have a finite precision.
     """
     by_axis = isinstance(leaf, AxisRBF | AxisMatern)
     length_scale: Any = leaf.length_scale
@@ -288,7 +287,7 @@ def precisions_of(leaf: Kernel, d: int) -> tuple[np.ndarray, np.ndarray] | None:
 
 @dataclass(frozen=True)
 class _RadialLeaf:
-    """Kind of function of a leaf kernel, and the scaled distance that it is of."""
+    """Function of a leaf kernel, and the scaled distance that is its argument."""
 
     kind: int
     precision: np.ndarray  # (d,)
@@ -302,7 +301,7 @@ def _is_radial(leaf: Kernel) -> bool:
 
 
 def constant_of(leaf: Kernel) -> float:
-    """Value of a constant, or variance of white noise."""
+    """Return the value of a constant, or the variance of white noise."""
     return float(leaf.constant_value if type(leaf) is ConstantKernel else leaf.noise_level)
 
 
@@ -320,7 +319,7 @@ def _radial_leaf(leaf: Kernel, d: int) -> _RadialLeaf | None:
     kind, shape, free = GAUSSIAN, 1.0, False
     if type(leaf) is RationalQuadratic:
         if np.ndim(leaf.length_scale):
-            return None  # it takes one for all axes, and says so
+            return None  # the kernel itself raises: it has one length scale for all axes
         kind, shape = RATIONAL_QUADRATIC, float(leaf.alpha)
         free = not leaf.hyperparameter_alpha.fixed
     elif isinstance(leaf, Matern):

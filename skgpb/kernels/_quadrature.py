@@ -1,7 +1,7 @@
-"""Quadrature rules over windows: of one, clipped or not, of the difference of two, of products.
+"""Quadrature rules over a window, clipped or not, over the difference of two, and over products.
 
 The difference x - x' of two points has a density of its own, and a kernel like Matern is smooth in
-it but for the origin: panels that end there restore the fast convergence that a rule for each of
+it except at the origin: panels that end there restore the fast convergence that separate rules for
 the two points would lose.
 """
 
@@ -15,23 +15,23 @@ import numpy as np
 from scipy.special import erfc
 from sklearn.gaussian_process.kernels import Kernel
 
-#: Accuracy: standard deviations of a Gaussian that count; less than 1e-16 of the mass lies beyond.
+#: Accuracy: reach of a Gaussian in standard deviations; less than 1e-16 of the mass lies beyond.
 REACH = 8.3
-#: Accuracy: panels and nodes in each of the fine rule that a Gauss rule of a clipped window is made
-#: from.
+#: Accuracy: number of panels, and of nodes in each, of the fine rule that a Gauss rule of a clipped
+#: window compresses.
 FINE_PANELS, FINE_NODES = 24, 12
 
 
 @functools.lru_cache(maxsize=64)
 def legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the mean over [-1, 1]."""
+    """Return nodes and weights of the mean over [-1, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     return nodes, 0.5 * weights
 
 
 @functools.lru_cache(maxsize=64)
 def hermite(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the mean under N(0, 1)."""
+    """Return nodes and weights of the mean under N(0, 1)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(n)
     return nodes, weights / weights.sum()
 
@@ -70,7 +70,7 @@ def gauss_rule(points: np.ndarray, masses: np.ndarray, n: int) -> tuple[np.ndarr
 def clipped_rule(
     center: float, scale: float, low: float, high: float, window: str, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss rule with n nodes for one window on one axis, clipped to [low, high]."""
+    """Return a Gauss rule with n nodes for one window on one axis, clipped to [low, high]."""
     reach = scale * (REACH if window == "gaussian" else 1.0)
     if scale == 0.0:
         return np.array([center]), np.ones(1)
@@ -102,7 +102,7 @@ def clipped_rule(
 def clipped_rules(
     rows: np.ndarray, counts: list[int], domain: np.ndarray | None, window: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights (n, d, s) for windows, rows [center, scale] (n, 2 d), padded with zeros.
+    """Return nodes and weights (n, d, s) of windows, rows [center, scale] (n, 2 d), zero-padded.
 
     ``counts`` are nodes for every axis with a scale; windows are clipped to ``domain`` (d, 2).
     """
@@ -127,21 +127,23 @@ def clipped_rules(
 def difference_rule(
     gap: np.ndarray, first: np.ndarray, second: np.ndarray, window: str, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights (m, s) for the difference of two points on one axis, split at zero.
+    """Return nodes and weights (m, s) for the difference of two points on one axis.
+
+    Panels end at zero, where the kernel may have a kink.
 
     Parameters
     ----------
     gap, first, second : ndarray of shape (m,)
         Difference of the centres, and the two scales.
     window : {"gaussian", "uniform"}
-        Shape of both.
+        Shape of both windows.
     n : int
         Nodes in each panel.
     """
     if window == "gaussian":
         spread = np.hypot(first, second)
         ends = np.stack([gap - REACH * spread, gap + REACH * spread])
-        # zero splits the panels where it lies inside; elsewhere the middle does
+        # zero splits the panels if it lies inside; otherwise the middle does
         inside = (ends[0] < 0.0) & (ends[1] > 0.0)
         edges = np.stack([ends[0], np.where(inside, 0.0, gap), ends[1]])
     else:
@@ -167,7 +169,7 @@ def difference_rule(
     total = mass.sum(axis=1)
     flat = (first == 0.0) & (second == 0.0)
     u[flat], mass[flat], mass[flat, :1], total[flat] = gap[flat, None], 0.0, 1.0, 1.0
-    # Panels of no width, such as where one of the two is a point.
+    # Panels of no width, for example if one of the two is a point.
     used = mass.any(axis=0)
     return u[:, used], mass[:, used] / total[:, None]
 
@@ -175,7 +177,7 @@ def difference_rule(
 def mean_over_differences(
     base: Kernel, rows: np.ndarray, others: np.ndarray, window: str, n: int
 ) -> np.ndarray:
-    """Means (m,) of a stationary kernel over pairs of windows (m, 2 d), n nodes in each panel."""
+    """Return means (m,) of a stationary kernel over pairs of windows, n nodes in each panel."""
     m, d = len(rows), rows.shape[1] // 2
     gap, scales = rows[:, :d] - others[:, :d], (rows[:, d:], others[:, d:])
     axes = [
@@ -192,7 +194,7 @@ def mean_over_differences(
 
 
 def tensor_rule(nodes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points (m, d) and their weights (m,), of rules (d, s) for the axes; none of no weight."""
+    """Return points (m, d) and weights (m,) of rules (d, s) for the axes, without zero weights."""
     axes = [(x[w != 0.0], w[w != 0.0]) for x, w in zip(nodes, weights, strict=True)]
     points = np.array(list(itertools.product(*(x for x, _ in axes))))
     masses = np.array([np.prod(w) for w in itertools.product(*(w for _, w in axes))])
@@ -202,7 +204,7 @@ def tensor_rule(nodes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 def mean_over_rules(
     nodes: np.ndarray, weights: np.ndarray, function: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Means of a function over tensor rules (n, d, s), shape (n,)."""
+    """Return the means (n,) of a function over tensor rules (n, d, s)."""
     out = np.empty(len(nodes))
     for i in range(len(nodes)):
         points, masses = tensor_rule(nodes[i], weights[i])

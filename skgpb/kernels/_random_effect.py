@@ -1,4 +1,4 @@
-"""Kernel of what is observed in blocks: f, and an effect of mean zero that each block has."""
+"""Kernel of observations in blocks: f, and an effect with mean zero for each block."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from skgpb.kernels._wrapper import WrapperKernel
 
 @dataclass(eq=False, repr=False)
 class RandomEffect(WrapperKernel):
-    r"""A kernel of f, and the variance of a random effect on some of what is observed.
+    r"""A kernel of f, and the variance of a random effect in some of the observations.
 
     .. math:: k((x, b), (x', b')) = k_{base}(x, x') + \sigma_b^2 [b = b']
 
-    Rows of descriptors do not have a column for the block b: called with rows this is the kernel of
-    f, which is the mean over all blocks there may be. A list of functionals knows which of them
-    were observed in a block (:attr:`skgpb.kernels.evaluator.Functionals.strata`).
+    Rows of descriptors have no column for the block b: called with rows this is the kernel of f,
+    which is the mean over all possible blocks. A list of functionals stores which of them were
+    observed in a block (:attr:`skgpb.kernels.evaluator.Functionals.strata`).
 
     Parameters
     ----------
     base : Kernel
-        Of f, over descriptor rows.
+        Kernel of f, over descriptor rows.
     variance : float
         Variance of the effects.
     variance_bounds : pair of floats
@@ -32,7 +32,7 @@ class RandomEffect(WrapperKernel):
 
     Notes
     -----
-    ``theta`` is that of ``base``, and then the logarithm of the variance.
+    ``theta`` is that of ``base``, followed by the logarithm of the variance.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class RandomEffect(WrapperKernel):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel, and the variance."""
+        """Hyperparameters of the base kernel, followed by the variance."""
         own = Hyperparameter("variance", "numeric", self.variance_bounds)
         return [*super().hyperparameters, own]
 

@@ -1,8 +1,8 @@
 """Weighted sums of f over sets of points, each in a context of its own.
 
-In a context c the points of a set are [c, x], so that no two answers share their points and there
-is no covariance of all sets to be kept. The rows of a list are written out instead: as distinct
-points, and a sparse matrix of the weights by which they count in each row.
+In a context c the points of a set are [c, x], so that no two answers share their points and a
+covariance matrix of all sets cannot be cached. The rows of a list are expanded instead: to distinct
+points, and a sparse matrix of their weights in each row.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from skgpb.kernels.evaluator import origin_of
 from skgpb.utils.roots import nonnegative
 from skgpb.utils.validation import box_around
 
-#: Format: last column of the row of a point.
+#: Format: last column of a row that is a point.
 POINT = -1.0
 
 
 def set_numbers(rows: np.ndarray, n_sets: int, name: str = "X") -> np.ndarray:
-    """Return the numbers of sets (n,) in the last column of rows, POINT of points; checked."""
+    """Return the indices of sets (n,) in the last column of rows, POINT for points; checked."""
     last = rows[:, -1]
     known = (last == POINT) | ((last >= 0) & (last < n_sets) & (last == np.floor(last)))
     if not known.all():
@@ -37,7 +37,7 @@ def set_numbers(rows: np.ndarray, n_sets: int, name: str = "X") -> np.ndarray:
 
 
 @dataclass
-class WrittenOut:
+class ExpandedRows:
     """Embedding of n rows, points and sets mixed."""
 
     points: np.ndarray  # (N, n_context + d)
@@ -54,7 +54,7 @@ class SetsInContexts:
     points : ndarray of shape (n_points, d)
         Distinct points of all sets.
     R : csr_array of shape (n_sets, n_points)
-        Their weights in each.
+        Weights of the points in each set.
     n_context : int
         Number of columns of a context.
     """
@@ -63,13 +63,13 @@ class SetsInContexts:
 
     def __init__(self, base: Kernel, points: np.ndarray, R: csr_array, n_context: int) -> None:
         self.base, self.R, self.n_context = base, R, n_context
-        # The box of the points, if they are far from zero; contexts are not known before they come.
+        # Box of the points, in case they are far from zero; contexts are unknown in advance.
         box = np.concatenate([np.tile([0.0, 1.0], (n_context, 1)), box_around(points)])
         self.origin = origin_of(base, box)
         self.points = points
 
-    def embed(self, rows: np.ndarray, offsets: None = None) -> WrittenOut:
-        """Return the rows written out, with every point of a context once."""
+    def embed(self, rows: np.ndarray, offsets: None = None) -> ExpandedRows:
+        """Return the expanded rows, with every point of a context once."""
         n = self.n_context
         contexts, of = np.unique(rows[:, :n], axis=0, return_inverse=True)
         numbers = set_numbers(rows, self.R.shape[0])
@@ -87,28 +87,28 @@ class SetsInContexts:
         if self.origin is not None:
             every = every - self.origin
         if not len(rows):
-            return WrittenOut(every, csr_array((0, 0)))
+            return ExpandedRows(every, csr_array((0, 0)))
         place = np.argsort(np.concatenate(order), kind="stable")
-        return WrittenOut(every, csr_array(block_diag(weights, format="csr"))[place])
+        return ExpandedRows(every, csr_array(block_diag(weights, format="csr"))[place])
 
     @staticmethod
-    def join(first: WrittenOut, second: WrittenOut) -> WrittenOut:
+    def join(first: ExpandedRows, second: ExpandedRows) -> ExpandedRows:
         """Return both embeddings, one below the other."""
         points = np.concatenate([first.points, second.points])
-        return WrittenOut(points, csr_array(block_diag([first.W, second.W], format="csr")))
+        return ExpandedRows(points, csr_array(block_diag([first.W, second.W], format="csr")))
 
-    def cross(self, E: WrittenOut, F: WrittenOut) -> np.ndarray:
+    def cross(self, E: ExpandedRows, F: ExpandedRows) -> np.ndarray:
         """Return the covariances (n, m)."""
         step = max(1, BLOCK_SIZE // max(1, len(F.points)))
         K = np.zeros((E.W.shape[0], F.W.shape[0]))
         for start in range(0, len(E.points), step):
             part = slice(start, start + step)
-            # a copy: base(X, X) would be recognised as one set by some kernels
+            # a copy: some kernels would treat base(X, X) as base(X), with its white noise
             block = self.base(E.points[part].copy(), F.points)
             K += E.W[:, part] @ (F.W @ block.T).T
         return K
 
-    def diag(self, E: WrittenOut) -> np.ndarray:
+    def diag(self, E: ExpandedRows) -> np.ndarray:
         """Return the variances (n,)."""
         W, out = E.W, np.empty(E.W.shape[0])
         for i in range(len(out)):
@@ -117,16 +117,16 @@ class SetsInContexts:
             out[i] = weights @ self.base(points, points.copy()) @ weights
         return nonnegative(out, self.base, lambda: float(self.base.diag(E.points).max()))
 
-    def noise(self, E: WrittenOut) -> np.ndarray:
+    def noise(self, E: ExpandedRows) -> np.ndarray:
         """Return the white noise of each functional (n,)."""
         if not contains_white_noise(self.base):
             return np.zeros(E.W.shape[0])
         return E.W.power(2) @ noise_of_points(self.base, E.points)
 
-    def gradient(self, E: WrittenOut) -> np.ndarray | None:
+    def gradient(self, E: ExpandedRows) -> np.ndarray | None:
         """Return d K / d theta (n, n, p) by the gradient of the base, noiseless.
 
-        None where the base has white noise, which its gradient cannot be told from, or where the
+        None if the base has white noise, from which its gradient cannot be separated, or if the
         gradient over all points would not fit in ``GRADIENT_SIZE``.
         """
         p, n = len(self.base.theta), E.W.shape[0]

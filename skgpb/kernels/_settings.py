@@ -1,4 +1,4 @@
-"""Kernels that know settings of different kinds for what they are, see skgpb.domains.space."""
+"""Kernels over settings with sides of different kinds, see skgpb.domains.space."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from skgpb.kernels.evaluator import ColumnsEvaluator, Evaluator
 
 
 class AxisMatern(Matern):
-    """Matérn kernel with one length scale for each axis, which the axis's columns share.
+    """Matérn kernel with one length scale for each axis, shared by the columns of the axis.
 
     Parameters
     ----------
     length_scale : float or ndarray of shape (n_axes,)
         Length scale of each axis.
     length_scale_bounds : pair of floats, default=(1e-1, 1e1)
-        Bounds between which they are learned.
+        Bounds of the length scales for learning.
     nu : float, default=2.5
         Smoothness.
     groups : sequence of n_columns int, default=()
-        Axis of every column, ascending.
+        Axis of each column, ascending.
     """
 
     def __init__(
@@ -40,20 +40,20 @@ class AxisMatern(Matern):
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances, and with ``eval_gradient`` their gradient by ``theta``."""
         scales = np.atleast_1d(self.length_scale)[np.asarray(self.groups)]
-        return shared_by_axes(self, Matern(scales, nu=self.nu), X, Y, eval_gradient)
+        return covariances_by_axis(self, Matern(scales, nu=self.nu), X, Y, eval_gradient)
 
 
 class AxisRBF(RBF):
-    """RBF kernel with one length scale for each axis, which the axis's columns share.
+    """RBF kernel with one length scale for each axis, shared by the columns of the axis.
 
     Parameters
     ----------
     length_scale : float or ndarray of shape (n_axes,)
         Length scale of each axis.
     length_scale_bounds : pair of floats, default=(1e-1, 1e1)
-        Bounds between which they are learned.
+        Bounds of the length scales for learning.
     groups : sequence of n_columns int, default=()
-        Axis of every column, ascending.
+        Axis of each column, ascending.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class AxisRBF(RBF):
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances, and with ``eval_gradient`` their gradient by ``theta``."""
         scales = np.atleast_1d(self.length_scale)[np.asarray(self.groups)]
-        return shared_by_axes(self, RBF(scales), X, Y, eval_gradient)
+        return covariances_by_axis(self, RBF(scales), X, Y, eval_gradient)
 
 
-def shared_by_axes(
+def covariances_by_axis(
     kernel: AxisMatern | AxisRBF, by_column: Kernel, X: Any, Y: Any, eval_gradient: bool
 ) -> Any:
-    """Covariances of a kernel with a scale for each axis, from one with a scale for each column."""
+    """Return covariances by axis from a kernel with a length scale for each column."""
     if not eval_gradient:
         return by_column(X, Y)
     K, gradient = by_column(X, eval_gradient=True)
@@ -84,23 +84,23 @@ def shared_by_axes(
 
 
 def starts_of(groups: np.ndarray) -> np.ndarray:
-    """First column of every axis."""
+    """Return the first column of every axis."""
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
 @dataclass(eq=False, repr=False)
 class OnSettings(WrapperKernel):
-    """A kernel on the columns of settings, as a kernel on points of the cube.
+    """A kernel on the columns of settings, used as a kernel on points of the cube.
 
     Parameters
     ----------
     base : Kernel
-        Over columns; its hyperparameters are those of this kernel.
+        Kernel over columns; its hyperparameters are those of this kernel.
     space : ParameterSpace
         Maps points (n, d) to columns.
     prior : Prior, default=None
-        Under which the hyperparameters are learned from standardised values. None for a kernel
-        that is learned only if its user says so.
+        Prior of the hyperparameters, for standardised values. None for a kernel that is learned
+        only if the user asks for it.
     """
 
     base: Kernel
@@ -116,7 +116,7 @@ class OnSettings(WrapperKernel):
         return ColumnsEvaluator(self.base, self.columns)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """Return the covariances of the settings that points (n, d) stand for."""
+        """Return the covariances of the settings at points (n, d)."""
         X = self.columns(np.atleast_2d(X))
         return self.base(X, None if Y is None else self.columns(np.atleast_2d(Y)), eval_gradient)
 
@@ -125,9 +125,9 @@ class OnSettings(WrapperKernel):
         return self.base.diag(self.columns(np.atleast_2d(X)))
 
     def is_stationary(self) -> bool:
-        """Return False: an integer is the same setting wherever in the cube its points lie."""
+        """Return False: all points of an integer are the same setting, wherever they are."""
         return False
 
     def __repr__(self) -> str:
-        # The space and the prior are the library's own, and their names tell nobody more.
+        # The space and the prior are internal, and their names are not informative.
         return f"{type(self).__name__}({self.base!r})"

@@ -1,4 +1,4 @@
-"""Answers that are weighted sums of f over one fixed set of points, the same for every query.
+"""Answers that are weighted sums of f over one fixed set of points, common to all queries.
 
 With the support S = (s_1..s_N), a query has coefficients c, shape (r,), and its answer is
 g = sum_j (R' c)_j f(s_j) for a fixed matrix R (r, N), the identity unless it is compressed::
@@ -31,19 +31,19 @@ GRADIENT_SIZE = 2**25
 
 @dataclass
 class SupportRows:
-    """Embedding of n rows, points and queries mixed."""
+    """Embedding of n rows, a mixture of points and queries."""
 
-    asked: np.ndarray  # (n,), whether a row is a query
+    is_query: np.ndarray  # (n,)
     points: np.ndarray  # (n_points, d)
     features: np.ndarray  # (n_points, r), phi
     coefficients: np.ndarray  # (n_queries, r), c
 
     def __len__(self) -> int:
-        return len(self.asked)
+        return len(self.is_query)
 
 
 class Support:
-    """The fixed points and, where it is compressed, R.
+    """The fixed points and, if it is compressed, R.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Support:
 
     @abstractmethod
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which rows (n, c) are queries, the points of the others and their coefficients."""
+        """Return a mask (n,) of queries in rows (n, c), the points of the others, coefficients."""
 
     def compress(self, K: np.ndarray) -> np.ndarray:
         """Return K R' (n, r) for K (n, N)."""
@@ -82,7 +82,7 @@ class Support:
         return coefficients
 
     def query_noise(self, base: Kernel, coefficients: np.ndarray) -> np.ndarray:
-        """Return the white noise of f that is left in each answer (n,)."""
+        """Return the white noise of f that remains in each answer (n,)."""
         return np.zeros(len(coefficients))
 
 
@@ -110,7 +110,7 @@ class SupportEvaluator:
     def join(first: SupportRows, second: SupportRows) -> SupportRows:
         """Return both embeddings, one below the other."""
         return SupportRows(
-            np.concatenate([first.asked, second.asked]),
+            np.concatenate([first.is_query, second.is_query]),
             np.concatenate([first.points, second.points]),
             np.concatenate([first.features, second.features]),
             np.concatenate([first.coefficients, second.coefficients]),
@@ -120,23 +120,23 @@ class SupportEvaluator:
         """Return the covariances (n, m)."""
         K = np.empty((len(E), len(F)))
         if len(E.points) and len(F.points):
-            # a copy: base(X, X) would be recognised as one set by some kernels
-            K[np.ix_(~E.asked, ~F.asked)] = self.base(E.points, F.points.copy())
-        K[np.ix_(~E.asked, F.asked)] = E.features @ F.coefficients.T
-        K[np.ix_(E.asked, ~F.asked)] = E.coefficients @ F.features.T
+            # a copy: some kernels would treat base(X, X) as base(X), with its white noise
+            K[np.ix_(~E.is_query, ~F.is_query)] = self.base(E.points, F.points.copy())
+        K[np.ix_(~E.is_query, F.is_query)] = E.features @ F.coefficients.T
+        K[np.ix_(E.is_query, ~F.is_query)] = E.coefficients @ F.features.T
         if len(E.coefficients) <= len(F.coefficients):
             answers = (E.coefficients @ self.gram) @ F.coefficients.T
         else:
             answers = E.coefficients @ (self.gram @ F.coefficients.T)
-        K[np.ix_(E.asked, F.asked)] = answers
+        K[np.ix_(E.is_query, F.is_query)] = answers
         return K
 
     def diag(self, E: SupportRows) -> np.ndarray:
         """Return the variances (n,)."""
         out = np.empty(len(E))
         if len(E.points):
-            out[~E.asked] = self.base.diag(E.points) - noise_of_points(self.base, E.points)
-        out[E.asked] = self._variances_of_answers(E)
+            out[~E.is_query] = self.base.diag(E.points) - noise_of_points(self.base, E.points)
+        out[E.is_query] = self._variances_of_answers(E)
         return out
 
     def _variances_of_answers(self, E: SupportRows) -> np.ndarray:
@@ -149,7 +149,7 @@ class SupportEvaluator:
     def gradient(self, E: SupportRows) -> np.ndarray | None:
         """Return d K / d theta (n, n, p) by the gradient of the base, noiseless.
 
-        None where the base has white noise, which its gradient cannot be told from, or where the
+        None if the base has white noise, from which its gradient cannot be separated, or if the
         gradient over all points would not fit in ``GRADIENT_SIZE``.
         """
         p, size = len(self.base.theta), len(E.points) + len(self.support.points)
@@ -157,8 +157,8 @@ class SupportEvaluator:
             return None
         _, slopes = self.base(np.vstack((E.points, self.support.points)), eval_gradient=True)
         weights = np.zeros((len(E), size))
-        weights[np.flatnonzero(~E.asked), np.arange(len(E.points))] = 1.0
-        weights[E.asked, len(E.points) :] = self.support.expand(E.coefficients)
+        weights[np.flatnonzero(~E.is_query), np.arange(len(E.points))] = 1.0
+        weights[E.is_query, len(E.points) :] = self.support.expand(E.coefficients)
         out = np.empty((len(E), len(E), p))
         for j in range(p):
             slope = weights @ np.ascontiguousarray(slopes[..., j]) @ weights.T
@@ -169,6 +169,6 @@ class SupportEvaluator:
         """Return the white noise of each functional (n,)."""
         out = np.zeros(len(E))
         if len(E.points):
-            out[~E.asked] = noise_of_points(self.base, E.points)
-        out[E.asked] = self.support.query_noise(self.base, E.coefficients)
+            out[~E.is_query] = noise_of_points(self.base, E.points)
+        out[E.is_query] = self.support.query_noise(self.base, E.coefficients)
         return out

@@ -1,7 +1,7 @@
-"""White noise in expressions of kernels: where it is, and how much.
+"""White noise in kernel expressions: where it occurs, and its variance.
 
-It follows scikit-learn: what a ``WhiteKernel`` adds is on the diagonal of ``K(X)``, and not between
-a point and a copy of it.
+It follows scikit-learn: a ``WhiteKernel`` adds to the diagonal of ``K(X)``, and not to the
+covariance of a point and a copy of it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ def contains_white_noise(kernel: Kernel) -> bool:
 
 
 def noise_of_points(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """Return what ``kernel`` has on the diagonal of ``kernel(X)`` but not of ``kernel(X, X)``."""
+    """Return the noise (n,): the diagonal of ``kernel(X)`` minus that of ``kernel(X, copy)``."""
     if not contains_white_noise(kernel):
         return np.zeros(len(X))
     if hasattr(kernel, "noise_diag"):
         return kernel.noise_diag(X)
     total = kernel.diag(X)
-    noise = total - _between_copies(kernel, X)
+    noise = total - _covariance_with_copy(kernel, X)
     # Two ways of summing the same covariance differ by rounding, which is not noise.
     noise[np.abs(noise) <= NOISE_ROUNDING * np.abs(total)] = 0.0
     return noise
 
 
-def _between_copies(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """The covariance (n,) of each point with a copy of it, part by part of an expression."""
+def _covariance_with_copy(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Return the covariance (n,) of each point with a copy of it, part by part of the kernel."""
     if type(kernel) is WhiteKernel:
         return np.zeros(len(X))
     if not contains_white_noise(kernel):
@@ -43,11 +43,11 @@ def _between_copies(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     if hasattr(kernel, "noise_diag"):
         return kernel.diag(X) - kernel.noise_diag(X)
     if type(kernel) is Exponentiation:
-        return _between_copies(kernel.kernel, X) ** kernel.exponent
+        return _covariance_with_copy(kernel.kernel, X) ** kernel.exponent
     if type(kernel) in (Sum, Product):
-        first, second = (_between_copies(part, X) for part in (kernel.k1, kernel.k2))
+        first, second = (_covariance_with_copy(part, X) for part in (kernel.k1, kernel.k2))
         return first + second if type(kernel) is Sum else first * second
-    # a kernel of the user's own
+    # a kernel that the user wrote
     blocks = (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
     parts = [np.diag(kernel(block, block.copy())) for block in blocks]
     return np.concatenate([np.zeros(0), *parts])

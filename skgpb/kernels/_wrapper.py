@@ -1,4 +1,4 @@
-"""Kernels that wrap another kernel and have its hyperparameters."""
+"""Kernels that wrap another kernel and share its hyperparameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WrapperKernel(Kernel):
 
     Examples
     --------
-    The base itself:
+    A wrapper that returns its base:
 
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from skgpb.kernels import WrapperKernel
@@ -93,7 +93,7 @@ class WrapperKernel(Kernel):
 
 
 def check_pair(X: np.ndarray, Y: np.ndarray | None, eval_gradient: bool) -> None:
-    """Raise ValueError where covariances between rows of X and Y, or a gradient, make no sense."""
+    """Raise ValueError if covariances between rows of X and Y, or a gradient, are undefined."""
     if Y is None:
         return
     if eval_gradient:
@@ -105,7 +105,7 @@ def check_pair(X: np.ndarray, Y: np.ndarray | None, eval_gradient: bool) -> None
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return whether two parameters are equal; a tuple and a list of the same numbers are."""
+    """Return whether two parameters are equal; a tuple equals a list of the same numbers."""
     if a is b:
         return True
     if isinstance(a, np.ndarray | list | tuple) or isinstance(b, np.ndarray | list | tuple):
@@ -117,7 +117,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def short(value: Any) -> str:
-    """Return ``repr(value)``, or only the shape of an array that would fill the screen."""
+    """Return ``repr(value)``, or only the shape of a large array."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"<array of shape {value.shape}>"
     return repr(value)

@@ -30,7 +30,7 @@ from skgpb.utils.typing import Points, Values
 
 __all__ = ["AdditiveMatern"]
 
-# Speed: shorter rows than this are slow.
+# Speed: rows of covariances shorter than this are slow to compute.
 SHORT_ROW = 8
 
 
@@ -44,29 +44,29 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
     .. math:: k(x, x') = m\left(\sum_i \frac{(x_i - x'_i)^2}{l_i^2}\right)
               + \frac{w}{d} \sum_i m\left(\frac{d (x_i - x'_i)^2}{l_i^2}\right),
 
-    where m is the Matérn kernel as a function of the squared distance. An answer says something of
-    the main effects in the whole domain, and not only nearby. The length scales are shared, as in
-    [Duvenaud2011]_. Those of d features together are longer by sqrt(d), as distances are
+    where m is the Matérn kernel as a function of the squared distance. An answer is informative
+    about the main effects in the whole domain, and not only nearby. The length scales are shared,
+    as in [Duvenaud2011]_. Those of d features together are longer by sqrt(d), as distances are
     [Hvarfner2024]_. It is the default of searches for points in several dimensions
-    (decision D-H48). A feature may have several columns, as a category has that is one-hot encoded;
-    then :math:`(x_i - x'_i)^2` is a sum over these columns.
+    (decision D-H48). A feature may have several columns, such as a one-hot encoded category; then
+    :math:`(x_i - x'_i)^2` is a sum over these columns.
 
     Parameters
     ----------
     length_scale : float or array-like of shape (d,), default=1.0
         Length scales :math:`l_i` of the features, or one for all of them.
     length_scale_bounds : pair of floats, array-like or "fixed", default=(1e-5, 1e5)
-        Bounds between which they are learned, of each or of all.
+        Bounds of the length scales for learning, for each or for all.
     nu : {0.5, 1.5, 2.5, inf}, default=2.5
-        Smoothness, as of :class:`~sklearn.gaussian_process.kernels.Matern`; others have no closed
-        form.
+        Smoothness, as of :class:`~sklearn.gaussian_process.kernels.Matern`; other values have no
+        closed form.
     main_effects : float, default=0.5
         Variance w of the main effects together, as a multiple of that of the other part.
     main_effects_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
-        Bounds between which it is learned.
+        Bounds of ``main_effects`` for learning.
     groups : array-like of shape (n_columns,), default=None
-        Number of the feature to which each column belongs, ascending from 0. None means that every
-        column is a feature.
+        Index of the feature of each column, ascending from 0. None means that every column is a
+        feature.
 
     Examples
     --------
@@ -107,14 +107,14 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         return Hyperparameter("main_effects", "numeric", self.main_effects_bounds)
 
     def parts(self, d: int) -> tuple[Matern, list[Matern]]:
-        """Return the kernel of all of d features, and those of single ones.
+        """Return the kernel of all d features together, and the kernels of single ones.
 
         Parameters
         ----------
         d : int
             Number of features.
         """
-        # Their bounds are never asked for, only whether length scales are free.
+        # The bounds are never read, only whether length scales are free.
         bounds = "fixed" if isinstance(self.length_scale_bounds, str) else (1e-5, 1e5)
         axes = [Matern(float(scale), bounds, nu=self.nu) for scale in self._scales(d) / sqrt(d)]
         return Matern(self.length_scale, bounds, nu=self.nu), axes
@@ -139,14 +139,14 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
         """
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-        starts = self._checked(X)
+        starts = self._check_parameters(X)
         if not eval_gradient:
             other = X if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64))
             if other.shape[1] != X.shape[1]:
                 raise ValueError(f"Y must have the {X.shape[1]} columns of X, got {other.shape[1]}")
             return self._values(X, other, starts)
         if Y is not None:
-            raise ValueError("the gradient is known for Y=None alone")
+            raise ValueError("eval_gradient=True is accepted only with Y=None.")
         d = len(starts)
         whole, axes = self.parts(d)
         share, widths = self.main_effects / d, np.diff(starts, append=X.shape[1])
@@ -195,7 +195,7 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         return f"{type(self).__name__}({inside}, main_effects={self.main_effects:.3g})"
 
     def first_columns(self, n_columns: int) -> np.ndarray:
-        """Return the first column of every feature, shape (d,); raise ValueError if there is none.
+        """Return the first column of every feature (d,); raise ValueError if ``groups`` is wrong.
 
         Parameters
         ----------
@@ -214,8 +214,8 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
             f"steps of at most 1; got {self.groups!r}"
         )
 
-    def _checked(self, X: np.ndarray) -> np.ndarray:
-        """Return the first column of every feature; raise ValueError for parameters of no use."""
+    def _check_parameters(self, X: np.ndarray) -> np.ndarray:
+        """Return the first column of every feature; raise ValueError for wrong parameters."""
         starts = self.first_columns(X.shape[1])
         d = len(starts)
         for name, shapes in (("length_scale", ((), (1,), (d,))), ("main_effects", ((),))):

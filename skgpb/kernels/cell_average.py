@@ -25,13 +25,13 @@ __all__ = ["CellAverage"]
 
 @dataclass(eq=False, repr=False)
 class CellAverage(CellKernel):
-    r"""Kernel for answers that average over some points of a box, or of several.
+    r"""Kernel for answers that average f over some points of a box, or of several.
 
     .. math:: k(A, B) = \frac{1}{|A|\,|B|} \sum_{a \in A} \sum_{b \in B} k_{base}(a, b)
 
     where A and B are the centres of an :math:`s_1 \times \dots \times s_d` sub-grid of two boxes
     [GPOO]_. A degenerate box, lower == upper, is the point itself, so cells and points can be mixed
-    and cross-covariances with f itself come for free. An axis without width has one point.
+    and cross-covariances with f itself need no extra code. An axis without width has one point.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class CellAverage(CellKernel):
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` cost
     O(d s^2) for a pair of cells. With ``Matern`` and ``RationalQuadratic`` among them as well, a
-    pair of cells of one size costs at most (2 s - 1)^d evaluations, once for all pairs that are as
-    far apart, and cells of other sizes O(s^(2 d)) at most. Cells of a tree that are apart need
-    fewer, often 20 to 100 in two dimensions whatever s: Gaussian rules agree with all evaluations
-    to 1e-13 of the variance. Sums and products of :class:`~skgpb.kernels.Columns` cost what their
-    parts cost, every other base O(s^(2 d)) evaluations of a scikit-learn kernel: wrap it in
-    :class:`~skgpb.kernels.LowRank` where cells have hundreds of points.
+    pair of cells of one size costs at most (2 s - 1)^d evaluations, once for all pairs at the same
+    distance, and cells of other sizes O(s^(2 d)) at most. Separate cells of a tree need fewer,
+    often 20 to 100 in two dimensions for any s: Gaussian rules agree with all evaluations to 1e-13
+    of the variance. Sums and products of :class:`~skgpb.kernels.Columns` cost the sum of their
+    parts, every other base O(s^(2 d)) evaluations of a scikit-learn kernel: wrap it in
+    :class:`~skgpb.kernels.LowRank` if cells have hundreds of points.
 
     White noise in ``base`` is noise of f at each representative: it adds ``noise_level / S`` to
     the diagonal of ``K(X)``.

@@ -4,7 +4,7 @@ References
 ----------
 .. [GPOO] M. Zhang, R. Tsuchida, C. S. Ong, "Gaussian process bandits with aggregated feedback",
    AAAI 2022, appendix D. The paper integrates without dividing by the volume; here it is the
-   mean, so that cells of all sizes compare.
+   mean, so that cells of all sizes can be compared.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from skgpb.kernels.window_mean import WindowEvaluator, WindowMean
 
 __all__ = ["CellIntegral"]
 
-#: Accuracy: nodes along each axis of a box over which features are averaged.
+#: Accuracy: number of nodes along each axis of a box over which features are averaged.
 FEATURE_NODES = 16
 
 
 @dataclass(eq=False, repr=False)
 class CellIntegral(CellKernel):
-    r"""Kernel for answers that average over a whole box.
+    r"""Kernel for answers that average f over a whole box.
 
     .. math:: k(A, B) = \frac{1}{|A|\,|B|} \int_A \int_B k_{base}(a, b)\, db\, da
 
@@ -44,29 +44,29 @@ class CellIntegral(CellKernel):
         Kernel of f, over points with d coordinates: any kernel of
         ``sklearn.gaussian_process.kernels``. Its hyperparameters are this kernel's.
     n_nodes : int, sequence of d ints or None, default=None
-        Gauss-Legendre nodes along each axis of a box, for bases without a closed form. None takes
+        Gauss-Legendre nodes along each axis of a box, for bases without a closed form. None chooses
         the number that ``tolerance`` needs, at most 64.
     tolerance : float, default=1e-6
-        Largest error of a covariance that comes from quadrature, as a share of the variance of f,
-        with ``n_nodes=None``.
+        Largest error of a covariance by quadrature, as a share of the variance of f, with
+        ``n_nodes=None``.
 
     Warns
     -----
     ConvergenceWarning
-        If quadrature at an affordable number of nodes does not reach the tolerance. The message
-        says what it reaches.
+        If quadrature with an affordable number of nodes does not reach the tolerance. The message
+        has the accuracy that it reaches.
 
     Notes
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` have a
     closed form in the error function, exact to 1e-13 of the variance for boxes of any size, at
-    O(d) for a pair of cells; ``n_nodes`` is not used. With ``n_nodes=None`` other stationary bases
-    take quadrature over the d coordinates of the difference of two points, as
-    :class:`WindowMean` does, which converges fast for kernels with a kink at zero, too. Every
-    other base, and a given ``n_nodes``, costs O(n_nodes^(2 d)); the error of a given rule is not
-    looked at. A ``LowRank`` base averages its features over 16 nodes unless told otherwise.
+    O(d) for a pair of cells, without ``n_nodes``. With ``n_nodes=None`` other stationary bases use
+    quadrature over the d coordinates of the difference of two points, like :class:`WindowMean`,
+    which converges fast even for kernels with a kink at zero. Every other base, and a given
+    ``n_nodes``, costs O(n_nodes^(2 d)), without an estimate of the error. A ``LowRank`` base
+    averages its features over 16 nodes, or ``n_nodes``.
 
-    White noise in ``base`` averages out over a box, and stays whole for a point.
+    White noise in ``base`` averages out over a box, and remains in full at a point.
 
     References
     ----------
@@ -103,19 +103,19 @@ class CellIntegral(CellKernel):
     def _make_cells(self, products: GaussianProducts) -> GaussianCells:
         return GaussianCells(products.weights, products.precisions, None)
 
-    # A box is a uniform window, whose quadrature knows its error.
+    # A box is a uniform window, whose quadrature estimates its error.
 
     def generic(
         self, boxes: np.ndarray, others: np.ndarray | None = None, eval_gradient: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return the covariances by evaluations of the base, without shortcuts."""
+        """Return the covariances by evaluations of the base, without fast paths."""
         if self.n_nodes is not None or (is_point(boxes).all() and others is None):
             return super().generic(boxes, others, eval_gradient)
         others = None if others is None else as_windows(others)
         return self._windows()(as_windows(boxes), others, eval_gradient)
 
     def generic_diag(self, boxes: np.ndarray) -> np.ndarray:
-        """Return the variances likewise."""
+        """Return the variances by evaluations of the base, without fast paths."""
         if self.n_nodes is not None:
             return super().generic_diag(boxes)
         return self._windows().diag(as_windows(boxes))
@@ -126,7 +126,7 @@ class CellIntegral(CellKernel):
         return self._windows().noise_diag(as_windows(boxes))
 
     def _windows(self) -> BoxWindow:
-        """Windows of the base as it is now; kept, because they search for numbers of nodes."""
+        """Windows with the present base; cached, because they search for numbers of nodes."""
         base, kept = self._checked_base(), self.__dict__.get("_kept")
         if kept is None or kept.tolerance != self.tolerance or kept.base != base:
             kept = BoxWindow(clone(base), window="uniform", tolerance=self.tolerance)
@@ -135,18 +135,18 @@ class CellIntegral(CellKernel):
 
 
 class BoxWindow(WindowMean):
-    """A window with a fixed base, so that its evaluators can be cached."""
+    """A window with a fixed base, so that its evaluator can be cached."""
 
     def evaluator(self, n_columns: int) -> WindowEvaluator:
         """Return the evaluation of rows with a given number of columns."""
         kept: Any = self.__dict__.get("_evaluator")
-        # A shallow copy with another base has the evaluator of the first.
+        # A shallow copy with another base has the evaluator of the original.
         if kept is None or kept.base is not self.base or kept.d != n_columns // 2:
             self._evaluator = kept = super().evaluator(n_columns)
         return kept
 
 
 def as_windows(boxes: np.ndarray) -> np.ndarray:
-    """Write boxes [lower, upper] as windows [centre, half-width]."""
+    """Convert boxes [lower, upper] to windows [centre, half-width]."""
     lower, upper = corners(boxes)
     return np.hstack((0.5 * (lower + upper), 0.5 * (upper - lower)))

@@ -25,9 +25,9 @@ class Columns(WrapperKernel):
     Parameters
     ----------
     base : Kernel
-        Kernel over the columns selected; its hyperparameters are those of this kernel.
+        Kernel over the selected columns; its hyperparameters are those of this kernel.
     columns : sequence of int
-        Columns of X that ``base`` gets, in this order.
+        Columns of X for ``base``, in this order.
 
     Examples
     --------

@@ -35,14 +35,14 @@ from skgpb.utils.validation import MOST_QUERIES, check_size
 
 __all__ = ["ConditionalMean"]
 
-#: Accuracy: a compressed Gram matrix comes from a factor of the base kernel that misses at most
-#: this share of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
+#: Accuracy: largest share of the trace that a factor of the base kernel may leave out; a compressed
+#: Gram matrix is computed from it if it has at most ``MAX_BASE_RANK`` columns.
 BASE_TRACE = 1e-13
 MAX_BASE_RANK = 1500
-#: Speed: from this number of answers on variances come from a factor of the Gram matrix; its
-#: largest entry left out is this share of the largest.
+#: Speed: number of answers from which on variances are computed from a factor of the Gram matrix;
+#: its entries below this share of the largest are left out.
 MANY_QUERIES, FACTOR_ROUNDING = 500, 1e-14
-#: Memory: rows of the support in a block of base evaluations.
+#: Memory: number of rows of the support in a block of base evaluations.
 BLOCK_ROWS = 2048
 
 
@@ -84,7 +84,7 @@ class _Pairs(Support):
 
 
 class _PairsEvaluator(SupportEvaluator):
-    """The two-step evaluation, quicker where many queries meet many pairs."""
+    """The two-step evaluation, with shortcuts for many queries and pairs."""
 
     support: _Pairs
 
@@ -96,7 +96,7 @@ class _PairsEvaluator(SupportEvaluator):
     def _times(self, C: np.ndarray) -> np.ndarray:
         """Return G C' (r, n); the product for the last C, by identity, is cached.
 
-        Covariances, variances and derivatives of a set of queries all begin with it.
+        Covariances, variances and derivatives of a set of queries all use it.
         """
         if self._product is None or self._product[0] is not C:
             self._product = C, self.gram @ C.T
@@ -123,7 +123,7 @@ class _PairsEvaluator(SupportEvaluator):
         """Return d K / d theta (n, n, p), noiseless.
 
         Gaussian products need no Gram matrix for each hyperparameter: with c the weights of
-        queries, sum_ij c_i c'_j K_ij (x_i - x_j)^2 takes products of c, c x and c x^2 with K.
+        queries, sum_ij c_i c'_j K_ij (x_i - x_j)^2 consists of products of c, c x and c x^2 with K.
         """
         X = self.support.points
         products = quick_products(self.base, X)
@@ -179,26 +179,26 @@ class ConditionalMean(IndirectKernel):
     X : array-like of shape (N, d), default=None
         Points of the pairs D1.
     A : array-like of shape (N, q), default=None
-        Queries that led to them.
+        Queries of the pairs.
     query_kernel : Kernel, default=None
         Kernel over queries, without white noise. Its free hyperparameters are learned from the
-        pairs, those that are "fixed" are kept. None is a Gaussian kernel with a free length scale
-        for each column.
+        pairs, "fixed" ones stay. None is a Gaussian kernel with a free length scale for each
+        column.
     regularization : float, default=None
-        Lambda, > 0. None means learned from the pairs.
+        Lambda, > 0. None if it is learned from the pairs.
     n_landmarks : int, default=None
-        Rank of a low-rank approximation of L. None is exact up to 3,000 pairs; above, at most 1,000
-        landmarks, fewer where they reproduce L to rounding.
+        Rank of a low-rank approximation of L. None is exact up to 3,000 pairs, and at most 1,000
+        landmarks for more, fewer if they reproduce L to rounding.
     embedding_kernel : Kernel, default=None
         Kernel over points in whose norm the learning measures its errors. None is a Gaussian kernel
-        with half the median distance between standardised points as its length scale. Not ``base``,
-        so that learning ``base`` from rewards never changes the operator.
+        with half the median distance between standardised points as its length scale. It is not
+        ``base``, so that learning ``base`` from rewards never changes the operator.
 
     Attributes
     ----------
     operator_ : ConditionalMeanOperator
         The learned operator: ``query_kernel``, ``regularization``, ``loss`` and ``weights(A)``.
-        Computed at first use, shared by clones, recomputed when a parameter changed.
+        Computed at its first access, shared by clones, and recomputed after a parameter changed.
 
     Notes
     -----
@@ -210,7 +210,7 @@ class ConditionalMean(IndirectKernel):
     returns to zero. Centre the rewards.
 
     Rows of this kernel are ``[x, a, kind]``: :meth:`points` and :meth:`queries` write them. White
-    noise in ``base`` averages out of answers, and stays with values at points.
+    noise in ``base`` averages out of answers, and remains in values at points.
 
     References
     ----------
@@ -226,7 +226,7 @@ class ConditionalMean(IndirectKernel):
     >>> from skgpb.kernels import ConditionalMean
     >>> rng = np.random.default_rng(0)
     >>> A = rng.uniform(size=(300, 1))
-    >>> X = 1 - A + 0.1 * rng.normal(size=(300, 1))  # what really happens
+    >>> X = 1 - A + 0.1 * rng.normal(size=(300, 1))  # the true distribution of inputs
     >>> kernel = ConditionalMean(RBF(0.3), X, A)
     >>> kernel(kernel.queries([[0.2]]), kernel.points([[0.2], [0.8]])).round(1)
     array([[0.2, 0.9]])
@@ -242,21 +242,21 @@ class ConditionalMean(IndirectKernel):
     embedding_kernel: Kernel | None = None
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
-        """Rows [x, 0, 0], shape (n, d + q + 1)."""
+        """Return rows [x, 0, 0], shape (n, d + q + 1)."""
         d, q = self._sizes()
         if X.shape[1] != d:
             raise ValueError(f"X must have {d} columns, as the pairs have; got {X.shape[1]}.")
         return np.hstack((X, np.zeros((len(X), q + 1))))
 
     def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Rows [0, a, 1], shape (n, d + q + 1)."""
+        """Return rows [0, a, 1], shape (n, d + q + 1)."""
         d, q = self._sizes()
         if A.shape[1] != q:
             raise ValueError(f"A must have {q} columns, as the pairs have; got {A.shape[1]}.")
         return np.hstack((np.zeros((len(A), d)), A, np.ones((len(A), 1))))
 
     def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
-        """Return ``mean`` at points and its weighted sum over the pairs for queries, (n,)."""
+        """Return ``mean`` at points, and its weighted sum over the pairs for queries, (n,)."""
         d, _ = self._sizes()
         asked = rows[:, -1] == 1.0
         out = np.empty(len(rows))
@@ -326,7 +326,7 @@ class ConditionalMean(IndirectKernel):
         return other
 
     def __sklearn_clone__(self) -> Self:
-        """Copy the parameters, and share the operator, which never changes."""
+        """Copy the parameters, and share the operator, which is immutable."""
         params = {k: clone(v, safe=False) for k, v in self.get_params(deep=False).items()}
         other = type(self)(**params)
         if "_operator" in self.__dict__:
@@ -334,7 +334,7 @@ class ConditionalMean(IndirectKernel):
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        # the evaluator is quick to make again; the operator is kept, so that learning is not redone
+        # the evaluator is quick to recompute; the operator is stored, because learning takes long
         return {k: v for k, v in self.__dict__.items() if k not in ("_evaluator", "_error")}
 
     # -- checks -----------------------------------------------------------------------------

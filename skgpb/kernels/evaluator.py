@@ -1,16 +1,16 @@
-"""The one way in which a posterior evaluates a kernel: lists of functionals, and two steps.
+"""Evaluation of kernels for a posterior: lists of functionals, and two steps.
 
-A functional is one row of descriptors, or the mean over a block of rows, which begin at
-``offsets``. Covariances are evaluated in two steps, so that the expensive half is done once for
-each::
+A functional is one row of descriptors, or the mean over consecutive rows, which begin at
+``offsets``. Covariances are evaluated in two steps, so that the expensive half is computed once for
+each functional::
 
     evaluator = evaluator_of(kernel, n_columns)  # for the present hyperparameters
-    E = evaluator.embed(rows, offsets)           # whatever depends on one functional only
+    E = evaluator.embed(rows, offsets)           # everything that depends on one functional only
     evaluator.cross(E, F)                        # (n, m), noiseless
 
-A kernel may bring its own by a method ``evaluator(n_columns)``; any other kernel of scikit-learn
-gets :class:`PlainEvaluator`, which calls it. :class:`Functionals` is a list that keeps what was
-embedded.
+A kernel may have its own evaluator by a method ``evaluator(n_columns)``; any other kernel of
+scikit-learn gets :class:`PlainEvaluator`, which calls it. :class:`Functionals` is a list that
+caches embeddings.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from skgpb.kernels._random_effect import of_f
 from skgpb.kernels._white import contains_white_noise, noise_of_points
 from skgpb.utils.validation import box_around
 
-#: Rounding: domains this many sides away from zero are far: coordinates lose digits when divided by
-#: length scales before they are subtracted from each other.
+#: Rounding: domains this many sides away from zero are far: their coordinates lose digits if they
+#: are divided by length scales before they are subtracted.
 FAR_FROM_ZERO = 1e3
 
 
@@ -37,16 +37,16 @@ class Evaluator(Protocol):
     Attributes
     ----------
     memory : {"none", "whole", "rows"}
-        Whether there is an embedding that is worth keeping: none, that of rows being the rows
-        themselves; as a whole, to be joined with that of what comes later; or functional by
-        functional, an embedding being an array (n, r). Only the last is of blocks, which are
-        averaged afterwards otherwise.
+        How embeddings are cached: not at all ("none"), because they are the rows themselves;
+        as a whole, to be joined with those of later functionals; or by functional ("rows"), as
+        an array (n, r). Only the last kind embeds means over rows; otherwise covariances of rows
+        are averaged.
     """
 
     memory: str
 
     def embed(self, rows: np.ndarray, offsets: Any = None) -> Any:
-        """Return what is needed of each functional, once; of means where embeddings are arrays."""
+        """Return the embedding of functionals; with ``memory="rows"`` of means over rows."""
 
     def join(self, first: Any, second: Any) -> Any:
         """Return the embedding of two lists of functionals, one below the other."""
@@ -69,23 +69,24 @@ def evaluator_of(
 ) -> Evaluator:
     """Return the evaluator of any kernel at its present hyperparameters.
 
-    ``origin`` (n_columns,) may be subtracted from rows far from zero, where the kernel sees
-    nothing but differences. Of boxes of ``sizes`` (n_sizes, d) there will be many.
+    ``origin`` (n_columns,) may be subtracted from rows far from zero, if the kernel depends on
+    differences only. ``sizes`` (n_sizes, d) are frequent sizes of boxes.
     """
     kernel = of_f(kernel)
     own = getattr(kernel, "evaluator", None)
     found = None if own is None else own(n_columns)
     if found is None:
         return PlainEvaluator(kernel, origin)
-    by_sizes = getattr(found, "by_sizes", None)
-    return found if sizes is None or by_sizes is None else by_sizes(sizes)
+    tabulate_sizes = getattr(found, "tabulate_sizes", None)
+    return found if sizes is None or tabulate_sizes is None else tabulate_sizes(sizes)
 
 
 def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
-    """Middle (d,) of a domain (d, 2) far from zero, where the kernel sees differences alone.
+    """Return the middle (d,) of a domain (d, 2) far from zero, if the kernel is stationary.
 
-    scikit-learn's kernels divide coordinates by length scales, which costs the digits that tell
-    the points of such a domain apart. Others, as DotProduct, depend on where zero is.
+    scikit-learn's kernels divide coordinates by length scales, and lose the digits that distinguish
+    the points of such a domain. Other kernels, such as DotProduct, depend on the position of zero:
+    None for them, and for domains that are not far.
     """
     side = bounds[:, 1] - bounds[:, 0]
     far = np.abs(bounds).max(axis=1) > FAR_FROM_ZERO * side
@@ -95,17 +96,17 @@ def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
 
 
 def relative(X: np.ndarray, origin: np.ndarray | None) -> np.ndarray:
-    """Points (n, d) as a kernel takes them that sees nothing but differences."""
+    """Return points (n, d) minus the origin; the points themselves if it is None."""
     return X if origin is None else X - origin
 
 
 def near(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """Points (n, d) relative to where they themselves lie, see :func:`origin_of`."""
+    """Return points (n, d) relative to the middle of their own box, see :func:`origin_of`."""
     return relative(X, origin_of(kernel, box_around(X)))
 
 
 def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:
-    """Average blocks of rows (axis 0) or columns (axis 1) of a covariance matrix."""
+    """Average runs of rows (axis 0) or columns (axis 1) of a covariance matrix."""
     if offsets is None:
         return K
     sizes = np.diff(offsets)
@@ -114,7 +115,7 @@ def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndar
 
 
 def check_covariances(kernel: Kernel, K: Any, shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless a kernel returned covariances of a shape, or variances (n,)."""
+    """Raise ValueError unless a kernel returned an array with this shape of covariances."""
     if np.shape(K) != shape:
         call = "diag(X)" if len(shape) == 1 else "kernel(X, Y)"
         raise ValueError(
@@ -129,9 +130,9 @@ class PlainEvaluator:
     Parameters
     ----------
     kernel : Kernel
-        Over descriptor rows.
+        Kernel over descriptor rows.
     origin : ndarray of shape (n_columns,) or None, default=None
-        Subtracted from all rows, for a kernel that sees nothing but differences.
+        Subtracted from all rows, for a kernel that depends on differences only.
     """
 
     memory = "none"
@@ -166,23 +167,23 @@ class PlainEvaluator:
         return total - self.noise(E) if self._white else total
 
     def noise(self, E: np.ndarray) -> np.ndarray:
-        """Return what k(x, x) has over k(x, copy of x), for each row (n,)."""
+        """Return k(x, x) minus k(x, copy of x), for each row (n,)."""
         return noise_of_points(self.kernel, relative(E, self.origin))
 
 
 class ColumnsEvaluator(PlainEvaluator):
-    """A kernel on what rows stand for: the embedding is these columns (n, n_columns).
+    """A kernel on columns that are computed from rows: the embedding is the columns.
 
     Parameters
     ----------
     kernel : Kernel
-        Over columns.
+        Kernel over columns.
     columns : callable
-        Returns the columns of rows.
+        Function of rows (n, c) that returns their columns (n, n_columns).
     """
 
     memory = "whole"
-    #: Columns are the same in every batch.
+    #: Columns do not depend on the batch.
     is_exact = True
 
     def __init__(self, kernel: Kernel, columns: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -195,12 +196,12 @@ class ColumnsEvaluator(PlainEvaluator):
 
 
 class FeatureEvaluator:
-    """A kernel of finitely many features: the embedding is the features (n, r).
+    """A kernel with finitely many features: the embedding is the features (n, r).
 
     Parameters
     ----------
     features : object
-        Has ``means(rows, starts)``, the features of means over runs of rows.
+        Object with ``means(rows, starts)``, the features of means over runs of rows.
     """
 
     memory = "rows"
@@ -225,7 +226,7 @@ class FeatureEvaluator:
         return np.einsum("ij,ij->i", E, E)
 
     def noise(self, E: np.ndarray) -> np.ndarray:
-        """Return zeros: no features describe white noise."""
+        """Return zeros: features cannot represent white noise."""
         return np.zeros(len(E))
 
 
@@ -237,23 +238,23 @@ class Functionals:
     n_columns : int
         Number of columns of a descriptor.
     rows : ndarray of shape (n, n_columns), default=None
-        One functional each, taken over and not copied.
+        One functional for each row; the array is not copied.
     blocks : list of ndarray of shape (n_rows, n_columns), default=None
         Means over rows, instead.
     one_by_one : bool, default=False
-        Whether each embedding is found by itself. BLAS rounds a row differently in a batch of
-        another size, so only then does a list read back from a file have the same embeddings
-        as one that has grown.
+        Whether each embedding is computed separately. BLAS rounds a row differently in a batch of
+        another size, so only then does a list read from a file have the same embeddings as one that
+        has grown.
     strata : dict, default=None
-        Numbers, from 1, of the levels of a random effect that some functionals have in addition
-        to f, by the numbers of the functionals.
+        Levels, from 1, of the random effect of functionals that have one in addition to f, by the
+        indices of the functionals.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows, n_columns)
         Descriptor rows.
     offsets : ndarray of shape (n + 1,) or None
-        Functional i averages rows ``offsets[i]:offsets[i + 1]``; None where each is one row.
+        Functional i averages rows ``offsets[i]:offsets[i + 1]``; None if each has one row.
     """
 
     def __init__(
@@ -273,9 +274,9 @@ class Functionals:
 
     @classmethod
     def of(cls, blocks: list[np.ndarray], n_columns: int, stratum: int = 0) -> Functionals:
-        """Return the functionals of some blocks of rows, to be read and not to grow.
+        """Return the functionals of lists of rows, as a read-only list.
 
-        All of them have the same random effect, if one is given.
+        All of them have the random effect of level ``stratum``, unless it is 0.
         """
         if not blocks:
             return cls(n_columns)
@@ -287,12 +288,12 @@ class Functionals:
 
     @classmethod
     def of_rows(cls, rows: np.ndarray) -> Functionals:
-        """Return one functional for each row (n, n_columns), to be read and not to grow."""
+        """Return one functional for each row (n, n_columns), as a read-only list."""
         return cls(rows.shape[1], rows)
 
     @classmethod
     def between(cls, rows: np.ndarray, offsets: np.ndarray | None, strata: Any = ()) -> Functionals:
-        """Return functionals by their rows, offsets and strata, to be read and not to grow."""
+        """Return functionals, given their rows, offsets and strata, as a read-only list."""
         levels = {i: int(stratum) for i, stratum in enumerate(strata) if stratum}
         if offsets is None:
             return cls(rows.shape[1], rows, strata=levels)
@@ -332,18 +333,18 @@ class Functionals:
 
     @property
     def has_strata(self) -> bool:
-        """Whether any functional has a random effect."""
+        """True if any functional has a random effect."""
         return bool(self._strata)
 
     def share_strata(self, other: Functionals) -> np.ndarray | float:
-        """Return whether functionals have the same level of a random effect, (n, m) of 0 and 1."""
+        """Return (n, m) with 1 for functionals with the same level of a random effect, else 0."""
         if not (self._strata and other._strata):
             return 0.0
         mine, theirs = self.strata[:, np.newaxis], other.strata
         return ((mine == theirs) & (mine > 0)).astype(np.float64)
 
     def embedding(self, evaluator: Evaluator) -> Any:
-        """Return the embedding of all functionals, cached if the evaluator asks for that."""
+        """Return the embedding of all functionals, cached if ``evaluator.memory`` says so."""
         if evaluator.memory == "none":
             return self.rows
         if self._memory is None or self._memory.evaluator is not evaluator:
@@ -357,7 +358,7 @@ class Functionals:
             return np.zeros((self._n, other._n))
         theirs = other.embedding(evaluator)
         K = evaluator.cross(self.embedding(evaluator), theirs)
-        if evaluator.memory != "rows":  # it knows of rows alone
+        if evaluator.memory != "rows":  # its embeddings are of single rows
             if self._blocks is not None:
                 K = block_means(K, self.offsets, 0)
             if other._blocks is not None:
@@ -365,7 +366,7 @@ class Functionals:
         return K
 
     def variance(self, evaluator: Evaluator) -> np.ndarray:
-        """Noiseless prior variances (n,)."""
+        """Return the noiseless prior variances (n,)."""
         if not self._n:
             return np.zeros(0)
         if evaluator.memory != "rows" and self._blocks is not None:
@@ -376,7 +377,7 @@ class Functionals:
         return evaluator.diag(self.embedding(evaluator))
 
     def white_noise(self, evaluator: Evaluator) -> np.ndarray:
-        """Variances (n,) of the kernel's own white noise."""
+        """Return the variances (n,) of the kernel's own white noise."""
         if not self._n:
             return np.zeros(0)
         noise = evaluator.noise(self.embedding(evaluator))
@@ -386,17 +387,17 @@ class Functionals:
         return noise
 
     def put(self, i: int, other: Functionals, j: int) -> None:
-        """Replace functional i by functional j of another list, or append it."""
+        """Replace functional i by functional j of another list; append it if i is the length."""
         self[i] = other[j]
         if j in other._strata:
             self._strata[i] = other._strata[j]
         if isinstance(self._memory, _ByRow) and not self._one_by_one:
-            known = other.remembered(j, self._memory.evaluator)
+            known = other.cached_embedding(j, self._memory.evaluator)
             if known is not None:
                 self._memory.put([i], known)
 
     def put_all(self, slots: np.ndarray, other: Functionals, n: int) -> None:
-        """Put another list into some slots, in turn, as :meth:`put` does; it is then n long."""
+        """Put another list into slots, in turn, as :meth:`put` does; the length becomes n."""
         single = self._blocks is None and other._blocks is None
         if single and not isinstance(self._memory, _ByRow):
             self._reserve(n)
@@ -409,17 +410,17 @@ class Functionals:
             self.put(slot, other, i)
 
     def one(self, i: int) -> Functionals:
-        """Return functional i by itself, to be read and not to grow."""
+        """Return functional i alone, as a read-only list."""
         block = self[i]
         out = Functionals.of([block], block.shape[1], self._strata.get(i, 0))
         if isinstance(self._memory, _ByRow):
-            known = self.remembered(i, self._memory.evaluator)
+            known = self.cached_embedding(i, self._memory.evaluator)
             if known is not None:
                 out.remember(self._memory.evaluator, known)
         return out
 
-    def chosen(self, numbers: np.ndarray) -> Functionals:
-        """Return the functionals of some numbers, to be read and not to grow."""
+    def select(self, numbers: np.ndarray) -> Functionals:
+        """Return the functionals with these indices, as a read-only list."""
         if self._blocks is None:
             out = Functionals.of_rows(self._buffer[numbers])
         else:
@@ -430,15 +431,15 @@ class Functionals:
         return out
 
     def first(self, n: int) -> Functionals:
-        """Return the first n functionals, to be read and not to grow."""
+        """Return the first n functionals, as a read-only list."""
         return self if n == self._n else self._slice(0, n)
 
     def after(self, start: int) -> Functionals:
-        """Return the functionals from a number on, to be read and not to grow."""
+        """Return the functionals from index ``start`` on, as a read-only list."""
         return self if start == 0 else self._slice(start, self._n)
 
     def parts(self, most: int) -> Iterator[tuple[int, Functionals]]:
-        """Runs of functionals and where each begins; with all, they make ``most`` pairs or so."""
+        """Yield runs of functionals and their first indices; about ``most`` pairs with all each."""
         if self._n**2 <= most:
             yield 0, self
             return
@@ -458,15 +459,15 @@ class Functionals:
             out.remember(memory.evaluator, memory.values[start:stop])
         return out
 
-    def remembered(self, i: int, evaluator: Evaluator) -> np.ndarray | None:
-        """Return the embedding (1, r) of functional i, None if it is not computed yet."""
+    def cached_embedding(self, i: int, evaluator: Evaluator) -> np.ndarray | None:
+        """Return the cached embedding (1, r) of functional i; None if it is not cached."""
         memory = self._memory
         if not isinstance(memory, _ByRow) or memory.evaluator is not evaluator:
             return None
         return memory.values[i : i + 1] if i < len(memory.known) and memory.known[i] else None
 
     def remember(self, evaluator: Evaluator, values: np.ndarray) -> None:
-        """Take the embeddings (n, r) of all functionals, found elsewhere."""
+        """Cache given embeddings (n, r) of all functionals."""
         self._memory = _ByRow(evaluator, self._one_by_one)
         self._memory.put(np.arange(self._n), values)
 
@@ -486,7 +487,7 @@ class Functionals:
         return self._buffer[i : i + 1] if self._blocks is None else self._blocks[i]
 
     def __setitem__(self, i: int, block: np.ndarray) -> None:
-        """Replace functional i, or append it where i is the length."""
+        """Replace functional i; append it if i is the length."""
         if self._blocks is None and len(block) != 1:
             self._blocks = [self._buffer[j : j + 1].copy() for j in range(self._n)]
         if self._blocks is not None:
@@ -519,14 +520,14 @@ class Functionals:
         self._n = n
 
     def _reserve(self, n: int) -> None:
-        """Make room for n functionals of one row each."""
+        """Extend the buffer to n functionals of one row each."""
         if n > len(self._buffer):
             grown = np.empty((2 * n, self._buffer.shape[1]))
             grown[: self._n] = self.rows
             self._buffer = grown
 
-    def thinned(self, most: int) -> Functionals:
-        """Functionals of at most ``most`` rows in all, evenly chosen, and at least one each."""
+    def thin(self, most: int) -> Functionals:
+        """Return functionals with about ``most`` rows in all, evenly chosen, at least one each."""
         if self._blocks is None or len(self.rows) <= most:
             return self
         each = max(1, most // self._n)
@@ -554,7 +555,7 @@ class Functionals:
 
 
 class _Whole:
-    """One embedding of the first rows of a list, joined with those that come later."""
+    """Cache of one embedding of the first rows of a list, to be joined with later ones."""
 
     def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
@@ -587,7 +588,7 @@ class _Whole:
 
 
 class _ByRow:
-    """An embedding of each functional, found when it is first asked for."""
+    """Cache of the embeddings of single functionals, each computed at its first access."""
 
     def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
@@ -634,13 +635,13 @@ class _ByRow:
 
 
 def key_of(block: np.ndarray, stratum: int = 0) -> str:
-    """Identity of a functional: equal descriptors and level, equal key (-0.0 counts as 0.0)."""
-    # Text, because there are formats whose dictionaries have no other keys.
+    """Return the identity of a functional: equal for equal descriptors (-0.0 is 0.0) and level."""
+    # A str, because some file formats allow no other keys.
     return (block + 0.0).tobytes().decode("latin-1") + (str(stratum) if stratum else "")
 
 
-def numbered(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:
-    """Number of the distinct row that each row (n, c) is, and where each of these occurs first.
+def unique_rows(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:
+    """Return the index of the distinct row of each row (n, c), and the first row of each of these.
 
     Without ``merge`` every row counts as distinct.
     """

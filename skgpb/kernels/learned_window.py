@@ -1,13 +1,13 @@
 r"""A window learned from pairs: a smooth map from queries to centres, and scatter around it.
 
 The empirical conditional mean operator of [IQBO]_ smooths embeddings over neighbouring queries, so
-that its error is that of local averages. Where x is a smooth function of a plus scatter that is
-much the same everywhere, regressing x itself on a and adding the scatter is far more accurate.
-Points that were clipped to a box pile up on its faces; they are recognised by that, regressed as
-censored, and the window is given the mean and the variance that remain after clipping.
+that its error is that of local averages. If x is a smooth function of a plus scatter that is much
+the same everywhere, regressing x itself on a and adding the scatter is far more accurate. Points
+that were clipped to a box pile up on its faces, by which they are recognised. They are regressed as
+censored, and the window gets the mean and the variance that remain after clipping.
 
-Windows and the operator are judged by the same leave-one-out loss of the conditional mean
-embedding, which never looks at rewards.
+Windows and the operator are compared by the same leave-one-out loss of the conditional mean
+embedding, which does not depend on rewards.
 
 References
 ----------
@@ -31,31 +31,30 @@ from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.evaluator import relative
 from skgpb.kernels.window_mean import WindowMean
 
-# Rounding: a column counts as constant if its standard deviation is below this fraction of its
-# size.
+# Rounding: a column is constant if its standard deviation is below this fraction of its size.
 FLAT = 1e-12
-# Accuracy: rounds of imputing the clipped values.
+# Accuracy: number of rounds that impute the clipped values.
 ROUNDS = 30
-# Rounding: smallest standard deviation after clipping, as a share of that before.
+# Rounding: smallest standard deviation after clipping, as a share of the one before.
 NARROWEST = 1e-3
 
 
 class RidgeScatter:
-    """x = h(a) + scatter, clipped where points pile up; h by kernel ridge regression.
+    """x = h(a) + scatter, clipped if points pile up; h by kernel ridge regression.
 
-    It never changes, so that copies of a kernel share it.
+    It is immutable, so that copies of a kernel share it.
 
     Parameters
     ----------
     X : ndarray of shape (N, d)
         Points of the pairs.
     A : ndarray of shape (N, q)
-        Queries that led to them.
+        Queries of the pairs.
     query_kernel : Kernel, default=None
-        Kernel over queries, as of :class:`~skgpb.kernels.ConditionalMean`. It and the
-        regularisation minimise the leave-one-out error of the regression.
+        Kernel over queries, as of :class:`~skgpb.kernels.ConditionalMean`. Its hyperparameters and
+        the regularisation minimise the leave-one-out error of the regression.
     scaled : bool, default=False
-        Whether the last column of A is the standard deviation of the scatter, which then is not
+        Whether the last column of A is the standard deviation of the scatter, which is then not
         learned.
 
     Attributes
@@ -63,7 +62,7 @@ class RidgeScatter:
     faces : ndarray of shape (2, d)
         Faces at which points were clipped, infinite if they were not.
     tau : ndarray of shape (d,)
-        Standard deviation of the scatter before clipping, unless it is given.
+        Standard deviation of the scatter before clipping, if it is learned.
     """
 
     center: np.ndarray
@@ -95,7 +94,7 @@ class RidgeScatter:
             Y, A, query_kernel, None, None, linear
         )
         self._targets = Y
-        self.tau: np.ndarray = self.operator.left_out(Y).std(axis=0) * self.spread
+        self.tau: np.ndarray = self.operator.leave_one_out_residuals(Y).std(axis=0) * self.spread
         if piled.any():
             self._impute(X, A)
         if self.operator.exact:
@@ -119,14 +118,16 @@ class RidgeScatter:
                 Y = np.where(clipped[side], h + sign * tau * ratio, Y)
                 left = tau**2 * np.clip(1.0 + z * ratio - ratio**2, 0.0, 1.0)
                 variance = np.where(clipped[side], left, variance)
-            residuals = self.operator.left_out((Y - self.center) / self.spread) * self.spread
+            residuals = (
+                self.operator.leave_one_out_residuals((Y - self.center) / self.spread) * self.spread
+            )
             self.tau = np.sqrt((residuals**2 + variance).mean(axis=0))
         self._targets = (Y - self.center) / self.spread
 
     def _moments(
         self, h: np.ndarray, given: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance (n, d) of clip(h + tau xi), xi standard normal."""
+        """Return mean and variance (n, d) of clip(h + tau xi), with xi standard normal."""
         tau = np.broadcast_to(self.tau if given is None else given, h.shape)
         if np.isinf(self.faces).all():
             return h, tau**2
@@ -145,7 +146,7 @@ class RidgeScatter:
 
     def _center_of(self, A: np.ndarray) -> np.ndarray:
         operator = self.operator
-        if operator.exact:  # the weights times the targets, without the weights
+        if operator.exact:  # the weights times the targets, without forming the weights
             A = relative(A, operator.origin)
             Z = operator.query_kernel(A, operator.near_A) @ self._dual
         else:
@@ -153,7 +154,7 @@ class RidgeScatter:
         return Z * self.spread + self.center
 
     def windows(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard deviation of x for queries A (n, q), shapes (n, d)."""
+        """Return mean and standard deviation of x for queries A (n, q), shapes (n, d)."""
         if self.scaled:
             mean, variance = self._moments(self._center_of(A[:, :-1]), A[:, -1:])
         else:
@@ -161,29 +162,31 @@ class RidgeScatter:
         return mean, np.sqrt(variance)
 
     def errors(self) -> np.ndarray:
-        """Standard deviations (d + d,) of the error of centres and, if learned, of ``tau``."""
+        """Return standard deviations (d + d,) of the errors of centres and, if learned, of tau."""
         centers = np.sqrt(self.operator.errors(self._targets)) * self.spread
         # Error of a standard deviation that was estimated from N residuals.
         widths = np.zeros_like(self.tau) if self.scaled else self.tau / np.sqrt(2 * len(self._A))
         return np.concatenate([centers, widths])
 
     def some_queries(self) -> np.ndarray:
-        """A few queries (n, q) of the pairs, evenly through their order."""
+        """Return a few queries (n, q) of the pairs, evenly through their order."""
         return self._A[:: -(-len(self._A) // defaults.N_WINDOW_PROBES)]
 
-    def left_out(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance (N, d) of every point of the pairs, as learned from the others."""
-        h = (self._targets - self.operator.left_out(self._targets)) * self.spread + self.center
+    def leave_one_out_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance (N, d) of each point of the pairs, given the others."""
+        h = (
+            self._targets - self.operator.leave_one_out_residuals(self._targets)
+        ) * self.spread + self.center
         return self._moments(h, self._given)
 
 
 class LearnedWindow(WindowMean):
-    """A Gaussian window that was learned from pairs, and knows how wrong it may be.
+    """A Gaussian window that was learned from pairs, with an estimate of its error.
 
     Parameters
     ----------
     scatter : RidgeScatter
-        Says where windows lie, and how wide they are.
+        Centres and widths of the windows.
     base : Kernel, default=None
         Kernel of f, over points with d coordinates.
     """
@@ -193,21 +196,22 @@ class LearnedWindow(WindowMean):
         self.scatter = scatter
 
     def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Rows [center, scale], shape (n, 2 d)."""
+        """Return rows [center, scale], shape (n, 2 d)."""
         return np.hstack(self.scatter.windows(A))
 
     def model_noise(self) -> float:
         """Return the estimated variance of the window's error about g, for f ~ GP(0, base).
 
-        It is what g changes by, moved and widened by one standard error along each axis, on average
-        over queries of the pairs. Estimated from leave-one-out residuals, never from rewards.
+        It is the change of g if windows are moved and widened by one standard error along each
+        axis, on average over queries of the pairs. The errors come from leave-one-out residuals,
+        never from rewards.
         """
         rows = self.queries(self.scatter.some_queries())
         n, steps = len(rows), np.diag(self.scatter.errors())
         steps = steps[steps.any(axis=1)]
         if not len(steps):
             return 0.0
-        # One evaluator for all, because learning asks for this at every step of a search.
+        # One evaluator for all, because learning calls this at every step of a search.
         evaluator = self.evaluator(rows.shape[1])
         moved_rows = (rows + steps[:, None]).reshape(-1, rows.shape[1])
         here, there = evaluator.embed(rows), evaluator.embed(moved_rows)
@@ -237,7 +241,7 @@ def learned_window(
     X : ndarray of shape (N, d)
         Points of the pairs.
     A : ndarray of shape (N, q)
-        Queries that led to them.
+        Queries of the pairs.
     kernel : RBF
         The embedding kernel, ``operator_.embedding_kernel`` of a ConditionalMean.
     query_kernel : Kernel, default=None
@@ -253,7 +257,7 @@ def learned_window(
         Leave-one-out loss, comparable with ``operator_.loss`` of a ConditionalMean.
     """
     scatter = RidgeScatter(X, A, query_kernel, scaled)
-    mean, variance = scatter.left_out()
+    mean, variance = scatter.leave_one_out_moments()
     window = LearnedWindow(scatter)
     return window, embedding_loss(X - mean, variance, kernel)
 
@@ -265,7 +269,7 @@ def conditional_of(
     operator: str,
     query_kernel: Kernel | None,
 ) -> Kernel:
-    """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
+    """Return the kernel of queries: the given one, one learned from pairs, or that of f itself."""
     if given is None:
         if X is None or A is None:
             return WindowMean(scale=0.0)
@@ -290,8 +294,8 @@ def learned_conditional(
 ) -> Kernel:
     """Learn the kernel of queries from pairs: by eq. 5, as a window, or the better of the two.
 
-    Better is the lower leave-one-out loss of the conditional mean embedding. With ``scaled`` the
-    last column of A is the standard deviation of x given a.
+    The better one has the lower leave-one-out loss of the conditional mean embedding. With
+    ``scaled`` the last column of A is the standard deviation of x given a.
     """
     if len(X) < 2 and operator == "window":
         raise ValueError("one pair is too few to learn a window: use operator='embedding'")
@@ -305,7 +309,7 @@ def learned_conditional(
 
 
 def embedding_loss(residuals: np.ndarray, variances: np.ndarray, kernel: RBF) -> float:
-    """Mean over pairs of |k(x_j, .) - mu_j|^2 in the norm of a Gaussian kernel k.
+    """Return the mean over pairs of |k(x_j, .) - mu_j|^2 in the norm of a Gaussian kernel k.
 
     mu_j is the embedding of a Gaussian with variances (N, d), whose mean is x_j minus
     ``residuals[j]``.

@@ -1,8 +1,8 @@
-r"""A kernel cut down to finitely many features, so that means over large sets stay cheap.
+r"""A low-rank approximation of a kernel, so that means over large sets stay cheap.
 
-The mean of f over S points has covariances that take S^2 evaluations of a kernel with any other
-such mean. With r features, k(x, x') ~ phi(x) . phi(x'), the mean has one vector of r features,
-found from S r evaluations once, and a covariance takes r multiplications.
+A covariance of two means of f over S points takes S^2 evaluations of a kernel. With r features,
+k(x, x') ~ phi(x) . phi(x'), a mean has one vector of r features, computed once from S r
+evaluations, and a covariance takes r multiplications.
 
 References
 ----------
@@ -35,11 +35,11 @@ __all__ = ["LowRank"]
 
 #: Memory: numbers in one block of base evaluations (32 MB).
 BLOCK_SIZE = 2**22
-#: Speed: candidates among which landmarks are looked for at once; all are checked in the end.
+#: Speed: number of candidates among which landmarks are sought first; all are checked in the end.
 FIRST_CANDIDATES = 8192
-#: Speed: candidates that are added where the check finds worse ones.
+#: Speed: number of candidates that are added if the check finds worse ones.
 MORE_CANDIDATES = 1024
-#: Speed: share of the tolerance that is asked for among the first.
+#: Speed: share of the tolerance that is required among the first candidates.
 STRICTER = 0.75
 
 
@@ -51,8 +51,8 @@ class FeatureMap:
     landmarks : ndarray of shape (r, d)
         Points where the approximation is exact.
     error : float
-        Largest k(x, x) - phi(x) . phi(x) over the candidates: no covariance of means over
-        candidates is wrong by more.
+        Largest k(x, x) - phi(x) . phi(x) over the candidates: an upper bound on the error of every
+        covariance of means over candidates.
     """
 
     factor: np.ndarray
@@ -64,7 +64,7 @@ class FeatureMap:
         target = tolerance * float(np.max(base.diag(candidates)))
         step = -(-len(candidates) // FIRST_CANDIDATES)
         chosen = np.arange(0, len(candidates), step)
-        # Stricter where some are left out, so that the check seldom finds worse ones among them.
+        # Stricter if some candidates are left out, so that the check seldom finds worse ones.
         goal = target if step == 1 else STRICTER * target
         while True:
             some = near[chosen]
@@ -98,7 +98,7 @@ class FeatureMap:
     def means(
         self, X: np.ndarray, starts: np.ndarray, weights: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the features (m, r) of weighted sums over runs of rows of X that begin at starts.
+        """Return features (m, r) of weighted sums over runs of rows of X that begin at ``starts``.
 
         Without weights they are means.
         """
@@ -107,7 +107,7 @@ class FeatureMap:
         return self._solve(self._sums(X, starts, weights))
 
     def residual(self, X: np.ndarray) -> np.ndarray:
-        """Return k(x, x) - phi(x) . phi(x), the variance that is left out, shape (n,)."""
+        """Return k(x, x) - phi(x) . phi(x), the residual variance, shape (n,)."""
         out = np.array(self.base.diag(X))
         for rows in self._blocks(len(X)):
             phi = self.points(X[rows])
@@ -119,7 +119,7 @@ class FeatureMap:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the covariances (m, m) of the sums, and their gradient (m, m, p) by theta.
 
-        The landmarks are kept while differentiating. O(n r) evaluations of the base's gradient.
+        The landmarks are fixed in the derivatives. O(n r) evaluations of the base's gradient.
         """
         r = self.n_features
         _, inner = self.base(self._near_landmarks, eval_gradient=True)
@@ -137,7 +137,7 @@ class FeatureMap:
             part = gradient[:n, n:] * weights[rows, None, None]
             np.add.at(slopes, owner[rows], part)
         features = self._solve(sums)
-        # A = (features L^-1) are the weights of the landmarks in each sum.
+        # A = features L^-1 are the weights of the landmarks in each sum.
         A = solve_triangular(self.factor, features.T, lower=True, trans=1).T
         out = np.empty((len(starts), len(starts), p))
         for j in range(p):
@@ -170,7 +170,7 @@ class FeatureMap:
 def feature_covariances(
     features: Any, X: np.ndarray, Y: np.ndarray | None, eval_gradient: bool
 ) -> Any:
-    """Covariances of rows by their features, and the gradient if it is asked for."""
+    """Return covariances of rows by their features, with ``eval_gradient`` the gradient too."""
     every = np.arange(len(X))
     if eval_gradient:
         return features.gram_gradient(X, every)
@@ -195,26 +195,26 @@ class LowRank(WrapperKernel):
     inequality **the error of every covariance of averages over candidates is at most ``tolerance``
     times the largest variance**.
 
-    Wrap the kernel of f in it if cells have very many points and the covariances have no
-    closed form: pools whose cells average all of their members, or
-    :class:`~skgpb.kernels.CellAverage` of a kernel that is not a sum of products of RBF. Cells then
-    take O(S r) once and O(r) in every round.
+    Wrap the kernel of f in it if cells have very many points and the covariances have no closed
+    form: pools whose cells average all of their members, or :class:`~skgpb.kernels.CellAverage` of
+    a kernel that is not a sum of products of RBF. Cells then take O(S r) once and O(r) in every
+    round.
 
     Parameters
     ----------
     base : Kernel
         Kernel of f over points, without a ``WhiteKernel``. Its hyperparameters are this kernel's.
     candidates : array-like of shape (n, d)
-        Points at which the approximation has to hold: the pool, or points that fill the box.
+        Points at which the approximation must hold: the pool, or points that fill the box.
     tolerance : float, default=1e-3
-        Largest share of the variance that may be left out at any candidate.
+        Largest residual variance at any candidate, as a share of the largest variance.
     max_rank : int, default=500
-        Most landmarks. Where they do not suffice, an
-        :class:`~skgpb.exceptions.ApproximationWarning` says what error is left.
+        Largest number of landmarks. If they are too few, an
+        :class:`~skgpb.exceptions.ApproximationWarning` has the remaining error.
 
     Notes
     -----
-    Landmarks are chosen anew for every set of hyperparameters; gradients keep them fixed.
+    Landmarks are chosen for each set of hyperparameters; gradients keep them fixed.
 
     References
     ----------
@@ -283,7 +283,7 @@ class LowRank(WrapperKernel):
 
         Returns
         -------
-        features : FeatureMap
+        Features, with the ``landmarks`` and the largest ``error`` of a covariance of averages.
             With the ``landmarks`` and the largest ``error`` of a covariance of averages.
         """
         known = self.__dict__.get("_known")

@@ -21,12 +21,12 @@ from skgpb.kernels._white import noise_of_points
 
 __all__ = ["PolicyMean"]
 
-#: Rounding: probabilities may miss a sum of one, or zero from below, by this much.
+#: Rounding: largest deviation of the sum of probabilities from one, or of one from zero.
 PROBABILITY_TOLERANCE = 1e-8
 
 
 class _Arms(Support):
-    """Arms as the support; a row holds the probabilities themselves."""
+    """Arms as the support; a row consists of the probabilities themselves."""
 
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.ones(len(rows), dtype=bool), np.empty((0, self.points.shape[1])), rows
@@ -42,7 +42,7 @@ class PolicyMean(IndirectKernel):
     .. math:: k(p, p') = \sum_{i=1}^K \sum_{j=1}^K p_i\, k_{base}(x_i, x_j)\, p'_j
 
     for agents that pull arm :math:`x_i` with probability :math:`p_i` [IQBO]_. A row of this kernel
-    holds the K probabilities, so that an arm is the agent that always pulls it, and arms and agents
+    has the K probabilities, so that an arm is the agent that always pulls it, and arms and agents
     can be mixed.
 
     Parameters
@@ -51,11 +51,11 @@ class PolicyMean(IndirectKernel):
         Kernel of f, the expected reward, over the features of arms. Its hyperparameters are this
         kernel's. ``RBF(1e-3, "fixed")`` over the default ``arms`` makes them independent.
     policies : array-like of shape (n_agents, K) or callable, default=None
-        The known policies. With a matrix a query is the number of an agent, shape (n, 1). A
-        callable takes covariates A (n, q) and returns probabilities (n, K), as ``predict_proba`` of
-        a classifier does. None where rows are only ever written by hand.
+        Policies of the agents. With a matrix a query is the index of an agent, shape (n, 1). A
+        callable takes covariates A (n, q) and returns probabilities (n, K), like ``predict_proba``
+        of a classifier. None if all rows are written by hand.
     arms : array-like of shape (K, d), default=None
-        Features of the arms; None means the numbers 0..K-1.
+        Features of the arms; None means the indices 0..K-1.
 
     Notes
     -----
@@ -83,11 +83,11 @@ class PolicyMean(IndirectKernel):
 
     @property
     def arms_(self) -> np.ndarray:
-        """Return the features (K, d) of the arms, or their indices if they have none."""
+        """Features (K, d) of the arms, or their indices if they have none."""
         return self._arms(None)
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
-        """Rows of arms, given by their features X (n, d): sure choices, shape (n, K)."""
+        """Return rows of arms, given by their features X (n, d): sure choices, shape (n, K)."""
         arms = self._arms(None)
         if X.shape[1] != arms.shape[1]:
             raise ValueError(f"X must have {arms.shape[1]} columns, as arms; got {X.shape[1]}.")
@@ -103,7 +103,7 @@ class PolicyMean(IndirectKernel):
         return rows
 
     def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Rows of agents A (n, q): their probabilities, shape (n, K)."""
+        """Return rows of agents A (n, q): their probabilities, shape (n, K)."""
         if self.policies is None:
             raise ValueError("PolicyMean needs policies to translate queries.")
         if callable(self.policies):
@@ -160,7 +160,7 @@ class PolicyMean(IndirectKernel):
 
 
 def check_probabilities(rows: np.ndarray, name: str) -> np.ndarray:
-    """Return probabilities (n, K) unchanged, or raise ValueError naming the first wrong row."""
+    """Return probabilities (n, K) unchanged; raise ValueError with the first wrong row."""
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"{name} must have shape (n, K); got an array of shape {rows.shape}.")
     wrong = ~(np.isfinite(rows) & (rows >= -PROBABILITY_TOLERANCE)).all(axis=1)

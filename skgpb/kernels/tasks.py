@@ -1,4 +1,4 @@
-r"""Several functions that resemble each other, told apart by a column.
+r"""Several related functions, identified by a column.
 
 References
 ----------
@@ -24,20 +24,20 @@ from skgpb.utils.validation import check_size
 
 __all__ = ["Tasks"]
 
-#: Limit: most tasks, and most functions that they share: the limit is there before anything is
-#: made.
+#: Limit: largest number of tasks, and of functions that they share, checked before memory is
+#: allocated.
 MOST_TASKS = 1_000
 
 
 @dataclass(eq=False, repr=False)
 class Tasks(WrapperKernel):
-    r"""Multi-task and multi-fidelity kernel: several functions, numbered in the last column.
+    r"""Multi-task and multi-fidelity kernel: several functions, whose index is the last column.
 
     .. math:: k((x, t), (x', t')) = B_{t t'}\, k_{base}(x, x'), \qquad
               B = W W^\top + \mathrm{diag}(\kappa)
 
     Task t is a mixture, with weights :math:`W_t`, of ``rank`` functions that all tasks share, and
-    of one of its own with variance :math:`\kappa_t`: the intrinsic model of coregionalisation
+    of its own function with variance :math:`\kappa_t`: the intrinsic model of coregionalisation
     [Bonilla2008]_. Tasks are, for example, a simulation and an experiment, or several traits that
     are measured on the same plots. Sums of kernels of this class are the linear model
     [Alvarez2012]_.
@@ -45,31 +45,30 @@ class Tasks(WrapperKernel):
     Parameters
     ----------
     base : Kernel
-        Kernel over what stands before the last column: points, or the descriptors of any kernel of
+        Kernel over the columns before the last: points, or the descriptors of any kernel of
         :mod:`skgpb.kernels`, so that each task can be observed by functionals of its own.
     rank : int, default=1
-        Number of functions that are shared; 0 makes the tasks independent.
+        Number of shared functions; 0 makes the tasks independent.
     n_tasks : int, default=2
-        Number of tasks, which rows call 0, 1, ...
+        Number of tasks, with indices 0, 1, ... in rows.
     W : array-like of shape (n_tasks, rank), default=None
-        Weights of the shared functions, of any sign. None lets tasks share nine tenths of a
-        variance of one.
+        Weights of the shared functions, of any sign. With None the shared functions have nine
+        tenths of a variance of one.
     kappa : float or array-like of shape (n_tasks,), default=None
-        Variances of what tasks have for themselves, at least 0. None is a tenth.
+        Variances of the tasks' own functions, at least 0. None is a tenth.
     W_bounds : pair of floats or "fixed", default=(-10.0, 10.0)
-        Bounds between which all the weights are learned.
+        Bounds of all weights for learning.
     kappa_bounds : pair of floats or "fixed", default=(1e-6, 1e2)
-        Bounds between which all the variances are learned.
+        Bounds of all variances for learning.
 
     Notes
     -----
     ``theta`` starts with W itself, because weights may be negative, row by row; the logarithms of
     kappa follow, and then the ``theta`` of the base. Hyperparameters with bounds "fixed" are left
-    out. The scale of B and that of the base are one number: fix either.
+    out. The scale of B and the scale of the base are redundant: fix either.
 
-    ``Tasks(CellAverage(k))`` and ``CellAverage(Tasks(k))`` are equal; rows of the first,
-    ``[lower, upper, task]``, are shorter, and it is the faster. ``Tasks(WeightedSum(k))`` works
-    in the same way.
+    ``Tasks(CellAverage(k))`` and ``CellAverage(Tasks(k))`` are equal; the first is faster, because
+    its rows, ``[lower, upper, task]``, are shorter. The same holds for ``Tasks(WeightedSum(k))``.
 
     White noise in ``base`` is noise of each task in units of :math:`B_{tt}`.
 
@@ -110,7 +109,7 @@ class Tasks(WrapperKernel):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """W, kappa and those of the base, in the order of ``theta``."""
+        """W, kappa and the hyperparameters of the base, in the order of ``theta``."""
         W, kappa = self.mixture()
         own = [
             Hyperparameter(name, "numeric", bounds, max(1, value.size))
@@ -159,11 +158,11 @@ class Tasks(WrapperKernel):
         return W @ W.T + np.diag(kappa)
 
     def _n_free(self) -> tuple[int, int]:
-        """Number of weights and number of variances that are learned."""
+        """Return the numbers of learned weights and of learned variances."""
         W, kappa = self.mixture()
         return (
-            0 if _fixed(self.W_bounds) else W.size,
-            0 if _fixed(self.kappa_bounds) else kappa.size,
+            0 if _is_fixed(self.W_bounds) else W.size,
+            0 if _is_fixed(self.kappa_bounds) else kappa.size,
         )
 
     def mixture(self) -> tuple[np.ndarray, np.ndarray]:
@@ -191,7 +190,7 @@ class Tasks(WrapperKernel):
     # --- rows ---
 
     def split(self, X: ArrayLike, name: str = "X") -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the base (n, c - 1) and the numbers of tasks (n,) of rows (n, c)."""
+        """Return the rows of the base (n, c - 1) and the indices of tasks (n,) of rows (n, c)."""
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] < 2:
             raise ValueError(
@@ -218,7 +217,7 @@ class Tasks(WrapperKernel):
         Parameters
         ----------
         X : array-like of shape (n, c)
-            Rows of the base, with the number of a task in a further column.
+            Rows of the base, with the index of a task in an additional column.
         Y : array-like of shape (m, c), default=None
             Rows; None means ``X``, with the white noise of the base, if any, on the diagonal.
         eval_gradient : bool, default=False
@@ -243,7 +242,7 @@ class Tasks(WrapperKernel):
         return across * K, np.concatenate([own, across[:, :, None] * slopes], axis=2)
 
     def mixture_slopes(self, tasks: np.ndarray) -> np.ndarray:
-        """Derivatives (n, n, q) of the covariances of tasks (n,) by the free of W and kappa."""
+        """Return derivatives (n, n, q) of covariances of tasks (n,) by the free W and kappa."""
         W, kappa = self.mixture()
         n_W, n_kappa = self._n_free()
         slopes = np.zeros((self.n_tasks, self.n_tasks, n_W + n_kappa))
@@ -268,7 +267,7 @@ class Tasks(WrapperKernel):
         return self.B[t, t] * evaluator.noise(evaluator.embed(x))
 
     def evaluator(self, n_columns: int) -> Evaluator:
-        """Return the two-step evaluation: the evaluation of the base, and the tasks.
+        """Return the two-step evaluation: the one of the base, and the tasks.
 
         Parameters
         ----------
@@ -282,7 +281,7 @@ class Tasks(WrapperKernel):
 
 
 class _TaskEvaluator:
-    """Rows as (tasks, embedding of the base)."""
+    """Evaluator whose embedding is (tasks, embedding of the base)."""
 
     memory = "whole"
 
@@ -308,7 +307,7 @@ class _TaskEvaluator:
 
 
 class _TaskFeatures:
-    """Features of a base with finitely many, once for each function that B is made of."""
+    """Features of a base with finitely many, repeated for each function in B."""
 
     def __init__(self, kernel: Tasks, base: Any) -> None:
         W, kappa = kernel.mixture()
@@ -324,7 +323,7 @@ class _TaskFeatures:
 
 
 def _first_weights(n: int, rank: int) -> np.ndarray:
-    """Weights (n, rank) of tasks that are alike, and whose further functions differ."""
+    """Return weights (n, rank) of similar tasks, which differ in the functions after the first."""
     at = np.pi * np.outer(np.arange(n) + 0.5, np.arange(rank)) / max(1, n)
     W = np.cos(at).round(12)  # zeros are zeros
     if rank:
@@ -341,7 +340,7 @@ def _numbers(values: Any) -> np.ndarray:
 
 
 def _pair(bounds: Any, name: str, positive: bool = False) -> np.ndarray:
-    """Return bounds of each of some numbers, checked."""
+    """Return the pair of bounds; raise ValueError if it is wrong."""
     pair = _numbers(bounds)
     least = 0.0 if positive else -np.inf
     if pair.shape != (2,) or not (np.isfinite(pair).all() and least < pair[0] <= pair[1]):
@@ -353,5 +352,5 @@ def _pair(bounds: Any, name: str, positive: bool = False) -> np.ndarray:
     return pair
 
 
-def _fixed(bounds: Any) -> bool:
+def _is_fixed(bounds: Any) -> bool:
     return isinstance(bounds, str) and bounds == "fixed"

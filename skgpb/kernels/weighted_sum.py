@@ -27,8 +27,8 @@ class WeightedSum(IndirectKernel):
     .. math:: k(A, B) = \sum_{i \in A} \sum_{j \in B} w_i\, w_j\, k_{base}(x_i, x_j)
 
     for sets A and B of points, one set for each of the ``groups``, of any size. Examples are the
-    average over a district weighted by its population, the difference of two places, and a Fourier
-    coefficient by quadrature. Points of f and sets can be mixed.
+    average over a district weighted by its population, the difference between two points, and a
+    Fourier coefficient by quadrature. Points of f and sets can be mixed.
 
     Parameters
     ----------
@@ -37,31 +37,31 @@ class WeightedSum(IndirectKernel):
     X : array-like of shape (n_points, d), default=None
         Points of all sets, one below the other.
     groups : array-like of shape (n_points,), default=None
-        The set of each point: numbers or names. A point of several sets is repeated. None for one
+        The set of each point: numbers or names. A point in several sets is repeated. None is one
         set of all points.
     weights : array-like of shape (n_points,), default=None
-        Their weights in the sum, as they are: nothing is divided by their total. None averages
-        over each set.
+        Weights of the points in the sum; they are not divided by their total. None averages over
+        each set.
     n_context : int, default=0
-        Number of coordinates that ``base`` takes before the coordinates of ``X``: a context, which
-        is the same for all points of a set and differs from row to row.
+        Number of coordinates of ``base`` before the coordinates of ``X``: a context, which is the
+        same for all points of a set and differs between rows.
 
     Notes
     -----
-    Rows are ``[x_1..x_d, number]``: that of a set holds its number, in the order of the sorted
-    ``groups``, behind its centre, which is only there to be looked at; that of a point holds -1.
-    :meth:`queries` and :meth:`points` write them. A context stands in front of all that.
+    Rows are ``[x_1..x_d, index]``: the row of a set has the centre of the set, which is only
+    informative, and the index of the set in the order of the sorted ``groups``; the row of a point
+    has -1. :meth:`queries` and :meth:`points` write them. A context stands before these columns.
 
-    The covariances of all sets are found once for each theta, by N^2 evaluations of the base for N
-    points; from then on a pair of sets costs nothing, and a point N evaluations. In contexts a pair
-    of sets of n and m points costs n m evaluations.
+    The covariances of all sets are computed once for each theta, by N^2 evaluations of the base for
+    N points; then a pair of sets costs nothing, and a point N evaluations. With contexts a pair of
+    sets of n and m points costs n m evaluations.
 
     White noise in ``base`` is noise of f at each point of a set: it adds ``sum_i w_i^2
     noise_level`` to the diagonal of ``K(X)``, and nothing between sets.
 
     Examples
     --------
-    Two counties with their populations, and by how much one is above the other:
+    Two counties with their populations, and the difference between the two:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -93,10 +93,10 @@ class WeightedSum(IndirectKernel):
     n_context: int = 0
 
     def queries(self, A: ArrayLike, contexts: ArrayLike | None = None) -> np.ndarray:
-        """Return the rows of sets, given by what ``groups`` calls them, (n,) or (n, 1).
+        """Return the rows of sets, given by their names in ``groups``, (n,) or (n, 1).
 
-        ``contexts`` (n, n_context), or (1, n_context) for all, are the contexts they are in. None
-        leaves them out, as optimizers take rows that put contexts in front.
+        ``contexts`` (n, n_context), or (1, n_context) for all, are the contexts of the rows. With
+        None the rows have no context; optimizers add it.
         """
         labels, _, _ = self._sets()
         asked = as_labels(A)
@@ -122,11 +122,11 @@ class WeightedSum(IndirectKernel):
         return np.hstack([np.broadcast_to(given, (len(rows), given.shape[1])), rows])
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
-        """Rows of f at points X (n, n_context + d)."""
+        """Return rows of f at points X (n, n_context + d)."""
         return np.column_stack([X, np.full(len(X), POINT)])
 
     def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Rows of sets, given by their names A (n, 1); without a context."""
+        """Return rows of sets, given by their names A (n, 1), without a context."""
         labels, points, R = self._sets()
         sizes = abs(R)
         total = sizes.sum(axis=1)
@@ -135,7 +135,7 @@ class WeightedSum(IndirectKernel):
         return np.column_stack([centers[numbers], numbers])
 
     def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
-        """Return the functionals of a known function, shape (n,)."""
+        """Return the functionals (n,) of a given function ``mean``."""
         if self.n_context:
             written = self._make_evaluator(rows.shape[1]).embed(rows)
             return written.W @ mean(written.points)
@@ -171,7 +171,7 @@ class WeightedSum(IndirectKernel):
         return SetEvaluator(base, _Sets(points, R, base))
 
     def _sets(self) -> tuple[np.ndarray, np.ndarray, csr_array]:
-        """Names of the sets, distinct points (N, d), and the weights (n_sets, N)."""
+        """Return the names of the sets, distinct points (N, d), and weights (n_sets, N)."""
         check_size(self.n_context, "n_context of WeightedSum", 0)
         if self.X is None:
             raise ValueError("WeightedSum needs X, the points of all sets.")
@@ -198,14 +198,14 @@ class WeightedSum(IndirectKernel):
 
 
 class _Sets(Support):
-    """Distinct points of all sets; an answer has one coefficient, the number of its set."""
+    """Distinct points of all sets; an answer has one coefficient, the index of its set."""
 
     def __init__(self, points: np.ndarray, R: csr_array, base: Kernel) -> None:
         super().__init__(points, base)
         self.R = R
 
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which rows are sets, the other points, and the numbers of sets (n, 1)."""
+        """Return a mask (n,) of sets, the points of the other rows, and indices of sets (n, 1)."""
         asked = set_numbers(rows, self.R.shape[0]) != POINT
         points = np.ascontiguousarray(rows[~asked, :-1])
         if self.origin is not None:
@@ -223,7 +223,7 @@ class _Sets(Support):
         K = np.zeros((self.R.shape[0],) * 2)
         for start in range(0, n, step):
             part = slice(start, start + step)
-            # a copy: base(X, X) would be recognised as one set by some kernels
+            # a copy: some kernels would treat base(X, X) as base(X), with its white noise
             block = base(self.points[part].copy(), self.points)
             K += self.R[:, part] @ self.compress(block)
         return 0.5 * (K + K.T)
@@ -233,24 +233,24 @@ class _Sets(Support):
         return self.R[coefficients[:, 0].astype(np.intp)].toarray()
 
     def query_noise(self, base: Kernel, coefficients: np.ndarray) -> np.ndarray:
-        """Return the white noise of f that is left in each answer (n,)."""
+        """Return the white noise of f that remains in each answer (n,)."""
         noise = self.R.power(2) @ noise_of_points(base, self.points)
         return noise[coefficients[:, 0].astype(np.intp)]
 
 
 class SetEvaluator(SupportEvaluator):
-    """Evaluator of rows with the number of a set instead of coefficients."""
+    """Evaluator of rows with the index of a set instead of coefficients."""
 
     def cross(self, E: SupportRows, F: SupportRows) -> np.ndarray:
         """Return the covariances (n, m)."""
         mine, theirs = (each.coefficients[:, 0].astype(np.intp) for each in (E, F))
         K = np.empty((len(E), len(F)))
         if len(E.points) and len(F.points):
-            # a copy: base(X, X) would be recognised as one set by some kernels
-            K[np.ix_(~E.asked, ~F.asked)] = self.base(E.points, F.points.copy())
-        K[np.ix_(~E.asked, F.asked)] = E.features[:, theirs]
-        K[np.ix_(E.asked, ~F.asked)] = F.features[:, mine].T
-        K[np.ix_(E.asked, F.asked)] = self.gram[np.ix_(mine, theirs)]
+            # a copy: some kernels would treat base(X, X) as base(X), with its white noise
+            K[np.ix_(~E.is_query, ~F.is_query)] = self.base(E.points, F.points.copy())
+        K[np.ix_(~E.is_query, F.is_query)] = E.features[:, theirs]
+        K[np.ix_(E.is_query, ~F.is_query)] = F.features[:, mine].T
+        K[np.ix_(E.is_query, F.is_query)] = self.gram[np.ix_(mine, theirs)]
         return K
 
     def _variances_of_answers(self, E: SupportRows) -> np.ndarray:

@@ -1,11 +1,11 @@
 r"""Feedback that is the mean of f over a window of any width.
 
 A row is ``[center_1..center_d, scale_1..scale_d]``: a product of one Gaussian (standard deviation
-``scale``) or uniform distribution (half-width ``scale``) for each axis, clipped to a box where one
-is given. An axis without scale is its centre. There are five ways to the covariance of two rows:
+``scale``) or uniform distribution (half-width ``scale``) for each axis, clipped to a box if one is
+given. An axis without scale is its centre. There are six ways to compute a covariance of two rows:
 
 ================== =================== ==========================================================
-base kernel        windows             by
+base kernel        windows             method
 ================== =================== ==========================================================
 Gaussian products  Gaussian            closed form
 Gaussian products  uniform             closed form in the error function, ``skgpb._core._cells``
@@ -55,9 +55,9 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["WindowMean"]
 
-#: Accuracy: nodes per axis, and in all, for the mean of a known function over a window.
+#: Accuracy: nodes per axis, and in all, for the mean of a given function over a window.
 MEAN_NODES, MEAN_POINTS = 48, 20_000
-#: Accuracy: numbers of nodes that are tried, per axis or per panel.
+#: Accuracy: numbers of nodes, per axis or per panel, that are tried in turn.
 NODE_COUNTS = (4, 6, 8, 12, 16, 24, 32, 48, 64)
 #: Accuracy: largest number of points of the tensor rule of one window.
 MAX_POINTS = 1024
@@ -83,37 +83,37 @@ class WindowMean(IndirectKernel):
         Kernel of f, over points with d coordinates. Its hyperparameters are this kernel's.
     scale : float, array-like of shape (d,) or callable, default=None
         Standard deviations or half-widths. A callable takes queries A (n, q) and returns scales
-        (n,) or (n, d). None: every query brings its own, in its last column, for all axes.
+        (n,) or (n, d). With None each query has its own scale, in its last column, for all axes.
     window : {"gaussian", "uniform"}, default="gaussian"
         Shape of the window along each axis.
     location : callable, default=None
-        The map h: takes queries A (n, q), without the scale where that is the last column, and
+        The map h: takes queries A (n, q), without the scale if that is the last column, and
         returns centres (n, d). None is the identity.
     domain : array-like of shape (d, 2), default=None
-        Clip :math:`h(a) + \xi` to this box: mass outside gathers on its faces. It moves g by much
-        near the faces. None does not clip.
+        Box to which :math:`h(a) + \xi` is clipped: mass outside gathers on its faces. This changes
+        g considerably near the faces. None does not clip.
     tolerance : float, default=1e-10
-        Largest error of a covariance that comes from quadrature, as a share of the variance of f.
+        Largest error of a covariance by quadrature, as a share of the variance of f.
 
     Warns
     -----
     ConvergenceWarning
-        If quadrature at an affordable number of nodes does not reach the tolerance. The message
-        says what it reaches.
+        If quadrature with an affordable number of nodes does not reach the tolerance. The message
+        has the accuracy that it reaches.
 
     Notes
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` have closed
-    forms, exact to rounding, unless clipped. So have on the line ``ExpSineSquared`` and its
-    powers, products and sums, and for Gaussian windows its products with these: the window damps
-    each harmonic. In more dimensions ``ExpSineSquared`` takes the Euclidean distance, so that it is
-    no product over axes, nor a covariance everywhere: it takes quadrature, with a warning where a
-    window spans a period. Other stationary kernels take quadrature over the d
-    coordinates of the difference of two points, which converges fast for kernels with a kink at
-    zero, too; clipped windows and other kernels take it over each window. A row costs the same
-    quadrature in every call.
+    forms, exact to rounding, unless clipped. On the line so do ``ExpSineSquared`` and its powers,
+    products and sums, and for Gaussian windows its products with these: the window damps each
+    harmonic. In more dimensions ``ExpSineSquared`` uses the Euclidean distance, so that it is no
+    product over axes, and not always a covariance: it is evaluated by quadrature, with a warning if
+    a window spans a period. Other stationary kernels use quadrature over the d coordinates of the
+    difference of two points, which converges fast even for kernels with a kink at zero; clipped
+    windows and other kernels use quadrature over each window. A row needs the same quadrature in
+    every call.
 
-    White noise in ``base`` averages out over a window, and stays whole for a point.
+    White noise in ``base`` averages out over a window, and remains in full at a point.
 
     Rows of this kernel are ``[center, scale]``, 2 d columns: :meth:`points` and :meth:`queries`
     write them.
@@ -143,12 +143,12 @@ class WindowMean(IndirectKernel):
     tolerance: float = 1e-10
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
-        """Rows of windows without width, shape (n, 2 d)."""
+        """Return rows of windows without width, shape (n, 2 d)."""
         self._check_settings(X.shape[1])
         return np.hstack((X, np.zeros_like(X)))
 
     def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Rows [center, scale], shape (n, 2 d)."""
+        """Return rows [center, scale], shape (n, 2 d)."""
         place = A
         if self.scale is None:
             if A.shape[1] < 2:
@@ -182,7 +182,7 @@ class WindowMean(IndirectKernel):
         return np.hstack((center, scale))
 
     def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
-        """Return the means of a known function over the windows ``rows``, by quadrature, (n,)."""
+        """Return the means (n,) of a given function over the windows ``rows``, by quadrature."""
         d = rows.shape[1] // 2
         evaluator = self._make_evaluator(rows.shape[1])
         n = max(1, min(MEAN_NODES, int(MEAN_POINTS ** (1.0 / d))))
@@ -199,7 +199,7 @@ class WindowMean(IndirectKernel):
     def _evaluator_near(self, other: Evaluator, n_columns: int) -> WindowEvaluator:
         evaluator = self._make_evaluator(n_columns)
         if isinstance(other, WindowEvaluator):
-            # A change of the number of nodes is no part of a derivative.
+            # A change of the number of nodes must not be part of a derivative.
             evaluator.counts = other.counts
         return evaluator
 
@@ -236,7 +236,7 @@ class WindowRows:
     """Embedding of n rows."""
 
     rows: np.ndarray  # (n, 2 d)
-    origin: np.ndarray | None = None  # (d,), where centres lie, if far from zero
+    origin: np.ndarray | None = None  # (d,), of the centres, if they are far from zero
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -265,7 +265,7 @@ class WindowEvaluator:
     domain : ndarray of shape (d, 2) or None
         Box to which points are clipped.
     tolerance : float
-        Error of a covariance that quadrature may make, as a share of the variance of f.
+        Largest error of a covariance by quadrature, as a share of the variance of f.
     """
 
     memory = "whole"
@@ -282,7 +282,7 @@ class WindowEvaluator:
         self.half_sides: np.ndarray = np.full(self.d, np.inf)
         if domain is not None:
             self.half_sides = 0.5 * (domain[:, 1] - domain[:, 0])
-            # Clipped windows are relative to where the domain lies, if that is far from zero.
+            # Clipped windows are relative to the middle of the domain, if that is far from zero.
             self.origin = origin_of(base, domain)
             self.domain = relative(domain.T, self.origin).T
         self.counts: dict[tuple[float, ...], int] = {}
@@ -305,7 +305,7 @@ class WindowEvaluator:
     # -- the protocol -----------------------------------------------------------------------
 
     def embed(self, rows: np.ndarray, offsets: None = None) -> WindowRows:
-        """Return the rows, with the rules of their windows where these are needed."""
+        """Return the rows, with the rules of their windows if the method needs them."""
         rows = self.relative(rows)
         if self.way == "closed" and self.window == "uniform" and len(rows):
             return WindowRows(rows, origin_of(self.base, box_around(rows[:, : self.d])))
@@ -314,7 +314,7 @@ class WindowEvaluator:
         return self._ruled(rows)
 
     def relative(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (n, 2 d) with centres relative to where the domain lies, a copy."""
+        """Return rows (n, 2 d) with centres relative to the origin of the domain, a copy."""
         rows = np.array(rows)
         if self.origin is not None:
             rows[:, : self.d] -= self.origin
@@ -384,9 +384,9 @@ class WindowEvaluator:
         return out
 
     def _like(self, E: WindowRows, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows, one for each distinct variance, and which of them each row has."""
+        """Return one row for each distinct variance, and the index of the variance of each row."""
         rows = E.rows[where]
-        if self.way in ("difference", "series"):  # the place does not matter
+        if self.way in ("difference", "series"):  # the variance does not depend on the centre
             rows = rows[:, self.d :]
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         return np.flatnonzero(where)[first], inverse.ravel()
@@ -402,17 +402,17 @@ class WindowEvaluator:
         return gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
 
     def _series(self, E: WindowRows, F: WindowRows) -> np.ndarray:
-        """On the line: the harmonics, and the summands that have none."""
+        """Return covariances on the line: harmonics, plus quadrature for the other summands."""
         K = harmonic_pairs(self.harmonics, E.rows, F.rows, self.window)
         return K if self.rest is None else K + self._difference(E, F)
 
     def _boxes(self, rows: np.ndarray, origin: np.ndarray | None) -> np.ndarray:
-        """Corners (n, 2 d): sums of a centre far from zero and a scale would lose digits."""
+        """Return corners (n, 2 d) relative to an origin: far from zero they would lose digits."""
         center, scale = relative(rows[:, : self.d], origin), rows[:, self.d :]
         return np.hstack((center - scale, center + scale))
 
     def _axes(self, E: RuledRows, F: RuledRows) -> np.ndarray:
-        """Gaussian products: one double sum for each axis and term."""
+        """Return covariances of Gaussian products: one double sum for each axis and term."""
         total = np.zeros((len(E), len(F)))
         for w, q in zip(self.products.weights, self.products.precisions, strict=True):
             product = np.full((len(E), len(F)), w)
@@ -432,20 +432,20 @@ class WindowEvaluator:
     def rules(self, rows: np.ndarray, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes and weights (n_rows, d, s) of the relative windows ``rows``, clipped.
 
-        ``n`` nodes for every axis with a scale; None for as many as the tolerance asks for.
+        ``n`` is the number of nodes for every axis with a scale; None for that of the tolerance.
         """
         counts = [self.n_nodes(row[self.d :]) if n is None else n for row in rows]
         return clipped_rules(rows, counts, self.domain, self.window)
 
     def _nodes_of(self, scales: np.ndarray) -> np.ndarray:
-        """Return :meth:`n_nodes` of each row of scales (n, d); few of them differ."""
+        """Return :meth:`n_nodes` of each row of scales (n, d), once for each distinct row."""
         distinct, which = np.unique(scales, axis=0, return_inverse=True)
         return np.array([self.n_nodes(scale) for scale in distinct])[which.ravel()]
 
     def n_nodes(self, scale: np.ndarray) -> int:
-        """Return the nodes per axis, or per panel, that bring a window within the tolerance.
+        """Return the number of nodes per axis, or per panel, that reaches the tolerance.
 
-        A function of the window's scales alone, rounded up to powers of sqrt(2).
+        It is a function of the window's scales alone, rounded up to powers of sqrt(2).
         """
         positive = scale > 0.0
         if not positive.any():
@@ -488,7 +488,7 @@ class WindowEvaluator:
         return affordable[-1]
 
     def _search_axes(self, scale: np.ndarray) -> int:
-        """Choose the nodes for Gaussian products, where closed forms give the error on each axis.
+        """Choose the number of nodes for Gaussian products, whose closed forms give the errors.
 
         The part of a window inside the domain needs no more nodes than the domain itself.
         """
@@ -507,7 +507,7 @@ class WindowEvaluator:
         return n
 
     def _somewhere(self) -> np.ndarray:
-        """A place to measure errors at: the middle of the domain, or the origin."""
+        """Return a point to measure errors at: the middle of the domain, or the origin."""
         return np.zeros(self.d) if self.domain is None else self.domain.mean(axis=1)
 
     def _by_nodes(self, row: np.ndarray, other: np.ndarray, n: int) -> float:
@@ -521,7 +521,7 @@ class WindowEvaluator:
         return RuledRows(rows, nodes=nodes, weights=weights)
 
     def _tensor(self, E: RuledRows, F: RuledRows) -> np.ndarray:
-        """Any kernel: the base at all pairs of points of two tensor rules."""
+        """Return covariances of any kernel: the base at all pairs of points of two tensor rules."""
         left, right = ([*map(tensor_rule, G.nodes, G.weights)] for G in (E, F))
         K = np.empty((len(E), len(F)))
         points, masses = (np.concatenate(parts) for parts in zip(*right, strict=True))
@@ -539,7 +539,7 @@ class WindowEvaluator:
         return 2 if self.window == "gaussian" else 5
 
     def _difference(self, E: WindowRows, F: WindowRows) -> np.ndarray:
-        """Stationary kernels: the mean of the base over the difference of the two points."""
+        """Return covariances of stationary kernels: means over the difference of two points."""
         K = np.empty((len(E), len(F)))
         left, right = (self._nodes_of(G.rows[:, self.d :]) for G in (E, F))
         counts = np.maximum(left[:, None], right[None])
@@ -555,7 +555,7 @@ class WindowEvaluator:
 
 
 def gaussian_pairs(products: GaussianProducts, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Closed form for Gaussian windows; the arguments (..., 2 d) broadcast against each other."""
+    """Return covariances of Gaussian windows in closed form; arguments (..., 2 d) broadcast."""
     total = np.zeros(np.broadcast_shapes(rows.shape[:-1], others.shape[:-1]))
     for w, q in zip(products.weights, products.precisions, strict=True):
         total += w * _gaussian_term(q, rows, others)
@@ -563,7 +563,7 @@ def gaussian_pairs(products: GaussianProducts, rows: np.ndarray, others: np.ndar
 
 
 def _gaussian_term(q: np.ndarray, rows: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
-    """Mean of prod_a exp(-q_a u_a^2 / 2) over u_a ~ N(D_a, v_a); all pairs of rows by default.
+    """Return the mean of prod_a exp(-q_a u_a^2 / 2) over u_a ~ N(D_a, v_a), for all pairs.
 
     It is exp(-q D^2 / (2 (1 + q v))) / sqrt(1 + q v) on each axis.
     """
@@ -581,13 +581,13 @@ def _gaussian_term(q: np.ndarray, rows: np.ndarray, others: np.ndarray | None = 
 
 
 def gaussian_pairs_gradient(products: GaussianProducts, rows: np.ndarray) -> np.ndarray:
-    """Derivatives (n, n, p) of ``gaussian_pairs`` over rows (n, 2 d)."""
+    """Return the derivatives (n, n, p) of ``gaussian_pairs`` over rows (n, 2 d)."""
     n, d, p = len(rows), products.precisions.shape[1], products.weights_jacobian.shape[1]
     out = np.zeros((n, n, p))
     for k, (w, q) in enumerate(zip(products.weights, products.precisions, strict=True)):
         value = _gaussian_term(q, rows)
         slope = np.multiply.outer(value, products.weights_jacobian[k])
-        for a, j in np.argwhere(products.precisions_jacobian[k]):  # usually one of the p each
+        for a, j in np.argwhere(products.precisions_jacobian[k]):  # usually one j for each a
             v = rows[:, None, d + a] ** 2 + rows[None, :, d + a] ** 2
             spread = 1.0 + q[a] * v
             gap = (rows[:, None, a] - rows[None, :, a]) ** 2
@@ -605,7 +605,10 @@ def _take(E: WindowRows, part: slice | list[int]) -> WindowRows:
 
 @functools.lru_cache(maxsize=1024)
 def rule_error(window: str, ratio: float, n: int) -> float:
-    """Error of n nodes for RBF(1) and windows of scale ``ratio``: with itself and with points."""
+    """Return the error of n nodes for RBF(1) and windows of scale ``ratio``.
+
+    The covariances are those of a window with itself and with points.
+    """
     nodes, weights = hermite(n) if window == "gaussian" else legendre(n)
     rows = np.array([[0.0, ratio], [0.0, 0.0], [2.0 * max(1.0, ratio), 0.0]])
     evaluator = WindowEvaluator(RBF(1.0), 1, window, None, 1.0)

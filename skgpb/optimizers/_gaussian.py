@@ -162,7 +162,7 @@ class NormBound:
 
 @dataclass(eq=False, repr=False)
 class ModelParameters:
-    r"""What every search with a Gaussian process on f takes, and has after its first answer.
+    r"""Parameters and attributes of all searches with a Gaussian process on f.
 
     Which class is for which problem: :ref:`which-class`.
 
@@ -465,7 +465,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         del run.events[n_events:]
         run.events.append(("unlearned", *when))
         # The next attempt is at the next date of the schedule.
-        self._schedule.learned(run.n_known)
+        self._schedule.record_refit(run.n_known)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -485,7 +485,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             learned = self._norm.chosen(self._model)
         else:
             learned = Hyperparameters.of(replay.next_learned())
-        self._take_model(self._model.learned(learned))
+        self._take_model(self._model.refit(learned))
         self._after_fit()
         assert self._model.found is not None
         self._run.events.append(("learned", self._model.found.values()))
@@ -526,7 +526,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         n_fitted = run.n_fitted
         if len(self._model.samples) - n_fitted != run.n_told:
             return []  # some answers are several samples, so positions do not correspond
-        return [s - n_fitted for s in self._model.diagnosis.doubted if s >= n_fitted]
+        return [s - n_fitted for s in self._model.diagnosis.suspects if s >= n_fitted]
 
     # -- predicting -------------------------------------------------------------------------
 
@@ -573,7 +573,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
-        models = self._model.averaged
+        models = self._model.mixture
         if models is None or (return_std and return_cov):
             moments = self.surrogate_.predict(self._rows_of(X), return_std, return_cov)
         else:
@@ -598,7 +598,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Seeds the draws.
         """
         check_is_fitted(self, "bounds_")
-        X, models = self._inputs.points(X), self._model.averaged
+        X, models = self._inputs.points(X), self._model.mixture
         run = self._run
         if models is None:
             rows = self._rows_of(X)
@@ -661,7 +661,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         blocks = self._blocks_of(queries)
         run = self._run
         if not interval:
-            read = self._model.averaged or self._gp
+            read = self._model.mixture or self._gp
             return run.sign.of_moments(read.moments(blocks, std=return_std))
         return run.sign.of_moments(self._gp.moments(blocks)), *run.sign.of_ends(
             *self._widths().ends(blocks)
@@ -739,7 +739,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts).named(run.space)
+        return Region(lower, upper, (1,) * n + best.counts).with_names(run.space)
 
     def _places_seen(self) -> np.ndarray:
         """Return the observed points, or centres of observed regions, shape (n, d)."""

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from skgpb import defaults
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
 from skgpb.optimizers._feasibility import Measured, checked_outcomes
@@ -258,8 +258,8 @@ def rebuilt_in_place(optimizer: Any) -> Any:
         built, _ = rebuilt(type(optimizer), record.parameters, replay, lock=optimizer._lock)
     except Exception as error:
         error.add_note(
-            "So the run cannot be rebuilt after a change that did not come to its end. "
-            "history_ and failed_ have all that was told, and fit starts anew."
+            "The run could not be rebuilt after an interrupted change. history_ and failed_ have "
+            "all answers and failures; fit starts a new run."
         )
         raise
     new = built._run
@@ -271,7 +271,7 @@ def rebuilt_in_place(optimizer: Any) -> Any:
 
 
 def names_of(optimizer: Any) -> list[str] | None:
-    """Return the names of the features: those that ``fit`` had, or of the first table."""
+    """Return the names of the features, from ``fit`` or from the first table; None without."""
     run = optimizer._run
     if not (run.events and run.events[0][0] == "fit"):
         return run.names
@@ -297,8 +297,8 @@ def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> N
 
 def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
     """Call ``fit`` with the data of a "fit" event."""
-    pairs = {} if queries is None else {"queries": in_coordinates(queries)}
-    optimizer.fit(in_coordinates(X), y, **pairs)
+    pairs = {} if queries is None else {"queries": as_coordinates(queries)}
+    optimizer.fit(as_coordinates(X), y, **pairs)
 
 
 def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
@@ -307,13 +307,12 @@ def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple
         try:
             return optimizer._checked(query, reward, alpha)
         except ValueError:
-            # This version does not have the query, but its points are known.
-            pass
-    return optimizer._checked(in_coordinates(query.points), reward, alpha)
+            pass  # this version does not have the query: use its points
+    return optimizer._checked(as_coordinates(query.points), reward, alpha)
 
 
 def seed_of_run(random_state: Any, replay: Replay | None) -> int:
-    """Return the seed of all random numbers of a run; a replay has that of the earlier run."""
+    """Return the seed of all random numbers of a run; with a replay, the one of the earlier run."""
     if replay is not None and replay.seed is not None:
         return replay.seed
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -340,8 +339,8 @@ def fit(
 ) -> Any:
     """Start a new run with points X and evaluations y of f there, or None; return the search.
 
-    ``check`` validates X and y and returns them, and further arrays, as arrays; None stands for
-    :func:`_checked_data`.
+    ``check`` validates X and y and returns them as arrays, followed by further arrays; None stands
+    for :func:`checked_data`.
     """
     with unchanged_by_errors(search):
         _prepare(search)
@@ -360,7 +359,7 @@ def fit(
 
 
 def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Check points and evaluations of f there, or None, as the estimator does."""
+    """Return validated points (n, d) and evaluations of f there, or None, as estimators do."""
     several = search._reward_ndim > 0
     if y is None:
         return validate_data(search, X, dtype=np.float64), None
@@ -425,8 +424,8 @@ def _begin_on(search: Any, X: np.ndarray | None) -> None:
 def notice(search: Any, named: Collection[str] = ()) -> None:
     """Apply the parameters that were set since the last call, and add them to the events.
 
-    Those that can change during a run are used from now on, the others from the next ``fit``. Those
-    in ``named`` may have been changed in place.
+    Parameters that can change during a run apply from now on, the others from the next ``fit``.
+    Objects of the parameters in ``named`` may have been changed in place.
     """
     run = search._run
     seen = run.seen
@@ -459,7 +458,7 @@ def notice(search: Any, named: Collection[str] = ()) -> None:
 
 
 def notice_and_say(search: Any) -> None:
-    """Apply parameters that were set; warn once of those that wait for the next ``fit``."""
+    """Apply parameters that were set; warn once if some of them wait for the next ``fit``."""
     if not hasattr(search, "bounds_"):
         return
     notice(search)
@@ -467,8 +466,8 @@ def notice_and_say(search: Any) -> None:
     unsaid, run.unsaid = run.unsaid, []
     if unsaid:
         warn(
-            f"set during a run, {', '.join(unsaid)} will count from the next fit on: the run "
-            "goes on with what it began with",
+            f"set during a run, {', '.join(unsaid)} will apply from the next fit on: the run "
+            "keeps the values that it started with",
             ParameterWarning,
         )
 
@@ -506,7 +505,7 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any]:
-    """Return ``count`` queries: those asked since the last answer, then new ones.
+    """Return ``count`` queries: the ones asked since the last answer, then new ones.
 
     With ``another`` all of them are new.
     """
@@ -615,7 +614,7 @@ def check_informed(search: Any) -> None:
 def value_of(search: Any, query: Any) -> float:
     """Return the estimated mean reward of the recommendation."""
     if search._recommends_points:
-        return float(search.predict(in_coordinates(np.atleast_2d(query))).mean())
+        return float(search.predict(as_coordinates(np.atleast_2d(query))).mean())
     return float(np.sum(search.predict_query([query])))
 
 
@@ -623,7 +622,7 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
     """Return the result of ``run`` after the query ``last``; ``stop`` defines its gap."""
     model, best = search._model, None
     if informed(search):
-        context = in_coordinates(last.context) if search._contexts else None
+        context = as_coordinates(last.context) if search._contexts else None
         best = search.recommend(context=context)
     delta = getattr(stop, "delta", defaults.GAP_DELTA)
     result: RunResult[Any] = RunResult(
@@ -631,7 +630,7 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         fun=nan if best is None else value_of(search, best),
         history=search.history_,
         success=best is not None,
-        model={} if model is None else model.in_words() | search._dissent(best),
+        model={} if model is None else model.describe() | search._dissent(best),
         limits=[] if best is None else search._limits_at(best),
     )
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
@@ -661,10 +660,10 @@ def check_stop(search: Any, stop: Any) -> None:
     """Raise an error if ``stop`` is not valid for this search."""
     own = search._params
     if isinstance(stop, Stop) and not search._has_rivals:
-        why = "" if own.context_bounds is None else ", which depends on the context"
+        why = "" if own.context_bounds is None else " because it depends on the context"
         raise ValueError(
-            f"{type(search).__name__} cannot say how far its recommendation is from the best"
-            f"{why}: stop must be a function of the optimizer or None, got {stop!r}"
+            f"stop must be a function of the optimizer or None for {type(search).__name__}, which "
+            f"cannot bound the loss of its recommendation{why}; got {stop!r}"
         )
     if is_by_intervals(stop):
         check_failures(own.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")

@@ -290,7 +290,7 @@ class Comparison(ABC):
 
     def __call__(self) -> SuboptimalityGap:
         """Return the gap between the recommendation and the best rival, by ``gp`` alone."""
-        return SuboptimalityGap.of_process(self._gp, self.blocks())
+        return SuboptimalityGap.from_process(self._gp, self.blocks())
 
     def by_intervals(self) -> float:
         """Return the largest upper end minus the lower end of the recommendation, at least 0."""
@@ -365,7 +365,7 @@ class Refined(Comparison):
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether a tracked region is more than epsilon better with probability > delta."""
-        beside = SuboptimalityGap.of_tracked(self._gp, self._best)
+        beside = SuboptimalityGap.from_marginals(self._gp, self._best)
         return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
 
     def blocks(self) -> list[np.ndarray]:

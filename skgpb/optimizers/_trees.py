@@ -563,18 +563,20 @@ class CellSearch(Partitioned[Cell]):
         if chances is not None:
             for leaf in leaves_that_always_failed(domain, chances):
                 split(leaf)
-            node = self._best_leaf(without_unlikely(domain, domain.asked(pending), chances))
+            node = self._best_leaf(without_unlikely(domain, domain.query_mask(pending), chances))
         if node < 0:
-            node = self._best_leaf(domain.asked(pending))
+            node = self._best_leaf(domain.query_mask(pending))
         while node < 0:
             split(best_divisible(domain, self._best_leaf))
-            node = self._best_leaf(domain.asked(pending))
+            node = self._best_leaf(domain.query_mask(pending))
         return domain.cell(node)
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell with the highest mean on the deepest level with split cells."""
         outcomes = self._run.outcomes_of_regions(self.bounds_)
-        nodes = self.domain_.deepest_expanded(outcomes.always_failed if outcomes else frozenset())
+        nodes = self.domain_.deepest_split_nodes(
+            outcomes.always_failed if outcomes else frozenset()
+        )
         return self.domain_.cell(int(nodes[self._best_of(nodes)]))
 
 
@@ -710,7 +712,10 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
             if method == "paper":
-                raise ValueError("side is for method='posterior': no paper has cells of any size")
+                raise ValueError(
+                    "side needs method='posterior', got method='paper': the paper recommends only "
+                    "cells of the search"
+                )
             return self._best_region(side, caution=float(caution))
         if method == "paper":
             return self._best()
@@ -819,10 +824,10 @@ def log_of_cells(n_children: int, max_depth: int) -> float:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
-    """Base class of searches of the cells of a partition, which share what is observed of f.
+    """Base class of searches of the cells of a partition, which share one posterior of f.
 
-    A subclass says which leaf is the best to ask, and when cells are split, as
-    :class:`~skgpb.optimizers.TreeSearch` does by two methods of your own.
+    A subclass chooses the leaf to ask, and the cells to split. Your own rule needs two methods of
+    :class:`~skgpb.optimizers.TreeSearch`.
 
     Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
@@ -971,7 +976,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
-        self._gp.evaluate_afresh()
+        self._gp.reset_evaluator()
         self._renew()
         self._track()
 

@@ -1,4 +1,4 @@
-"""Pictures of a search; matplotlib is imported only when one is drawn."""
+"""Pictures of a search; matplotlib is imported only when a picture is drawn."""
 
 from skgpb.plotting.cell_map import CellMapDisplay
 from skgpb.plotting.importance import ImportanceDisplay

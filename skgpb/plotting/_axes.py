@@ -13,57 +13,58 @@ from skgpb.domains import Steps
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
-from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, in_coordinates
-from skgpb.plotting.inspection import check_is_single, feature_names_of
+from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, as_coordinates
+from skgpb.plotting.inspection import check_is_single, find_feature_names
 from skgpb.utils.install import needs
-from skgpb.utils.validation import Integral, check_numbers, in_contexts
+from skgpb.utils.validation import Integral, check_numbers, has_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colour of what is recommended, in every display: vermilion, which people who do not tell red
-# from green still tell from the blue, green and yellow of the others.
+# Colour of the recommendation in every display: vermilion, which colour-blind people distinguish
+# from the blue, green and yellow of the other elements.
 RECOMMENDED = "#d55e00"
-# Colour of what is probably beyond a limit.
+# Colour of the region where a limit is probably exceeded.
 BEYOND = "#777777"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
-# Range of rewards that may have any value.
+# Range of rewards without bounds.
 EVERYTHING = (-np.inf, np.inf)
-# A side of more values than this has ticks at some of them.
+# Largest number of values of a side that all have ticks.
 MOST_TICKS = 12
-# Letters of the name of a value, and the width of one in font sizes; where all names side by side
-# would be wider than the axes they are turned by some degrees, or stand if they are close.
+# Largest number of letters of a value's name; width of a letter in font sizes; rotation in degrees
+# of names that are wider than the axes. They are vertical if they are closer still.
 LONGEST_LABEL, LETTER, TURNED = 18, 0.6, 40
-# A side whose ends have at least this ratio has ticks at powers of ten; the smallest tick distance.
+# Least ratio of the ends of a side with ticks at powers of ten; smallest distance of ticks.
 DECADES, APART = 100.0, 0.1
 # Number of panels in a row.
 PANELS_PER_ROW = 3
-# Characters of a line of the title above each panel.
+# Number of characters of a line of the title above each panel.
 TITLE_WIDTH = 36
 
 
 def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> None:
-    """Raise TypeError unless an optimizer has a tree of cells, and a posterior if so."""
+    """Raise TypeError unless an optimizer has a tree of cells, and ``posterior`` if required."""
     has_tree = isinstance(getattr(optimizer, "domain_", None), (Partition, ContextPartition))
     if not has_tree or (posterior and not hasattr(optimizer, "surrogate_")):
         raise TypeError(f"{type(optimizer).__name__} has no {what} to draw")
 
 
 def check_has_posterior(optimizer: Any) -> None:
-    """Raise TypeError for an optimizer that does not know how sure it is of f at points."""
+    """Raise TypeError if an optimizer has no posterior standard deviation of f at points."""
     check_is_single(optimizer)
     if "return_std" not in inspect.signature(optimizer.predict).parameters:
         raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
 
 
-def recommendation_of(optimizer: Any) -> Any:
+def find_recommendation(optimizer: Any) -> Any:
     """Return the recommendation, or None if it needs a context or an answer.
 
-    A campaign has none of its own: what is best for it depends on the budget of all.
+    A campaign has no recommendation of its own, because its best arm depends on the budget of all
+    campaigns.
     """
-    if in_contexts(optimizer) or getattr(optimizer, "_campaign", None) is not None:
+    if has_contexts(optimizer) or getattr(optimizer, "_campaign", None) is not None:
         return None
     try:
         return optimizer.recommend()
@@ -71,26 +72,26 @@ def recommendation_of(optimizer: Any) -> Any:
         return None
 
 
-def campaign_of(bandit: Any, features: Any) -> tuple[Any, list[int], Any]:
-    """Return a campaign's optimizer, its features that are drawn, and its part of the best split.
+def select_campaign(bandit: Any, features: Any) -> tuple[Any, list[int], Any]:
+    """Return the optimizer of a campaign, its drawn features, and its recommended arm.
 
-    The part is None if nothing is known.
+    The arm is None if there is no recommendation yet.
     """
-    names, widths = feature_names_of(bandit), [each.n_features_in_ for each in bandit.optimizers_]
+    names, widths = find_feature_names(bandit), [each.n_features_in_ for each in bandit.optimizers_]
     owners = np.repeat(np.arange(len(widths)), widths)
-    drawn = [] if features is None else numbers_of(features, names, most=2)
+    drawn = [] if features is None else feature_indices(features, names, most=2)
     if len(set(owners[drawn])) != 1:
         raise ValueError(f"features must be of one campaign, from {names}; got {features!r}")
     which = int(owners[drawn[0]])
-    best = recommendation_of(bandit)
+    best = find_recommendation(bandit)
     first = int(np.flatnonzero(owners == which)[0])
     part = None if best is None else best.arms[which]
     return bandit.optimizers_[which], [i - first for i in drawn], part
 
 
-def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
-    """Names of all features: as given, or what the optimizer calls them."""
-    names = feature_names_of(optimizer) if given is None else [str(name) for name in given]
+def resolve_names(optimizer: Any, given: Sequence[str] | None) -> list[str]:
+    """Return the names of all features, the given ones or the optimizer's."""
+    names = find_feature_names(optimizer) if given is None else [str(name) for name in given]
     if len(names) != optimizer.n_features_in_:
         raise ValueError(
             f"feature_names must name each of {optimizer.n_features_in_} features, got {given!r}"
@@ -98,14 +99,14 @@ def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
     return names
 
 
-def sides_of(optimizer: Any) -> list[Axis] | None:
-    """Return the scale of each feature, None if its coordinates are the values."""
+def feature_axes(optimizer: Any) -> list[Axis] | None:
+    """Return the scale of each feature; None if its coordinates are the values."""
     space = optimizer._run.space
     return None if space is None else [axis for _, axis in space.axes]
 
 
-def numbers_of(features: Any, names: Sequence[str], most: int) -> list[int]:
-    """Return the numbers of some different features, given by number or name."""
+def feature_indices(features: Any, names: Sequence[str], most: int) -> list[int]:
+    """Return the indices of some different features, given by index or name."""
     d = len(names)
     drawn: list[Any] = [features] if isinstance(features, (Integral, str)) else list(features)
     drawn = [names.index(i) if i in names else i for i in drawn]
@@ -124,13 +125,15 @@ def check_resolution(grid_resolution: Any) -> None:
         raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
 
 
-def place_of(optimizer: Any, fixed: Any, part: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+def slice_position(
+    optimizer: Any, fixed: Any, part: Any = None
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the fixed values of undrawn features, and the corners of the recommendation.
 
-    ``part`` is the recommendation for a campaign.
+    ``part`` is the recommended arm of a campaign; None for the recommendation of the optimizer.
     """
     d, corners = optimizer.n_features_in_, None
-    best = recommendation_of(optimizer) if part is None else part
+    best = find_recommendation(optimizer) if part is None else part
     if best is not None:
         point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
@@ -144,61 +147,61 @@ def place_of(optimizer: Any, fixed: Any, part: Any = None) -> tuple[np.ndarray, 
     return fixed, corners
 
 
-def possible_of(
+def satisfy_constraints(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Points (n, d) of a picture that satisfy equations, and which are possible; None for all."""
+    """Return points (n, d) moved onto the equations, and a mask of feasible ones, or None."""
     feasible = None if optimizer._run.space is None else optimizer._run.space.feasible
-    return (X, None) if feasible is None else feasible.adjusted(X, drawn)
+    return (X, None) if feasible is None else feasible.satisfy_equations(X, drawn)
 
 
-def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the corners (n, 2, d) of queries, and answers; None for another space.
+def queried_boxes(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the corners (n, 2, d) of queries, and their answers; None for indirect queries.
 
     Answers at low fidelity are left out: they are values of another function.
     """
-    history = of_truth(optimizer.history_)
+    history = highest_fidelity(optimizer.history_)
     if "a" in history.dtype.names:
         return None, None
     boxes = history["descriptor"].reshape(len(history), 2, optimizer.n_features_in_)
     return boxes, history["reward"]
 
 
-def with_categories_of(
+def category_mask(
     point: np.ndarray, asked: np.ndarray, sides: Sequence[Any] | None, drawn: Sequence[int]
 ) -> np.ndarray | None:
-    """Return which queries (n, 2, d) include the categories of a point on sides not drawn.
+    """Return a mask (n,) of the queries with a point's categories on undrawn sides.
 
-    None where all of them do.
+    None if they all are.
     """
     here = np.ones(len(asked), dtype=bool)
     for i, side in enumerate(sides or ()):
         if i not in drawn and side.discrete and side.n_columns > 1:
             place = side.number(point[i])
             numbers = side.number(asked[:, :, i])
-            # The upper corner of a cell is where the next category begins.
+            # The upper corner of a cell is the beginning of the next category.
             last = np.maximum(numbers[:, 0], side.number(asked[:, 1, i] - 1e-9))
             here &= (numbers[:, 0] <= place) & (place <= last)
     return None if here.all() else here
 
 
-def of_truth(history: Any) -> Any:
+def highest_fidelity(history: Any) -> Any:
     """Return the answers at the highest fidelity, if there are several fidelities."""
     return history[history["task"] == 0] if "task" in history.dtype.names else history
 
 
 def plain(value: Any) -> str:
-    """Write a value of a side in a picture: numbers with few digits, text without quotes."""
+    """Return a value of a side as text: numbers with few digits, strings without quotes."""
     return readable(value, 3) if isinstance(value, (float, tuple)) else str(value)
 
 
 def shorten(text: str, longest: int) -> str:
-    """Return a text, or the beginning of one that is too long."""
+    """Return a text, cut off if it is too long."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
-    """Write the coordinates of a point as values of the sides."""
+def format_point(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
+    """Return the coordinates of a point as texts of values."""
     values = point.tolist()
     if sides is not None:
         values = [side.value(u) for side, u in zip(sides, values, strict=True)]
@@ -206,18 +209,18 @@ def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
 
 
 def is_short(side: Axis | None) -> TypeGuard[SeparateAxis]:
-    """Return whether a side has so few values that each is drawn."""
+    """Return whether a side has so few values that each gets a tick."""
     return isinstance(side, SeparateAxis) and side.n_settings <= MOST_TICKS
 
 
 def label_ticks(axis: Any, side: Axis) -> None:
-    """Let the ticks of an axis show values of a side, in the user's units and kinds."""
+    """Label the ticks of an axis with values of a side, in the user's units and types."""
     if isinstance(side, Span) or (isinstance(side, Steps) and not side.log):
         return  # coordinates are the values
     if is_short(side):
         middles = side.middles()
         labels = [shorten(plain(side.value(u)), LONGEST_LABEL) for u in middles]
-        style = {} if axis.axis_name == "y" else _turned(axis.axes, labels)
+        style = {} if axis.axis_name == "y" else _tick_style(axis.axes, labels)
         axis.set_ticks(middles, labels=labels, **style)
         return
     if isinstance(side, Quantile | Steps):
@@ -229,8 +232,8 @@ def label_ticks(axis: Any, side: Axis) -> None:
     axis.set_major_formatter(value)
 
 
-def _turned(ax: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the style of names below some axes with which they do not lie on each other."""
+def _tick_style(ax: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the style of tick labels with which they do not overlap."""
     from matplotlib.font_manager import FontProperties
 
     usual, small = (FontProperties(size=size).get_size_in_points() for size in ("medium", "small"))
@@ -245,7 +248,7 @@ def _turned(ax: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _round_places(side: Quantile | Steps) -> list[float]:
-    """Coordinates of round values, powers of ten where the side spans several of them."""
+    """Return coordinates of round values; of powers of ten if the side spans several."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     low, high = (float(side.value(u)) for u in side.ends)
@@ -265,13 +268,13 @@ def _round_places(side: Quantile | Steps) -> list[float]:
     return places
 
 
-def ink_of(ax: Any) -> Any:
-    """Colour of the labels of some axes, which is dark on light and light on dark."""
+def label_color(ax: Any) -> Any:
+    """Return the colour of the labels of some axes, dark on light and light on dark."""
     return ax.xaxis.label.get_color()
 
 
-def outlined(ax: Any, width: float = 1.5) -> dict[str, Any]:
-    """Style that sets a line off from any colours below it, by a rim like the background."""
+def outline_style(ax: Any, width: float = 1.5) -> dict[str, Any]:
+    """Return a line style with a rim in the background's colour, visible on any colour."""
     from matplotlib.patheffects import Normal, Stroke
 
     rim = Stroke(linewidth=2.0 * width + 2.0, foreground=ax.get_facecolor(), alpha=0.8)
@@ -279,57 +282,57 @@ def outlined(ax: Any, width: float = 1.5) -> dict[str, Any]:
 
 
 def mark_recommended(ax: Any, low: float, high: float) -> None:
-    """Mark what is recommended along the horizontal axis, however narrow it is."""
+    """Mark the recommendation along the horizontal axis, however narrow it is."""
     if high > low:
         ax.axvspan(low, high, color=RECOMMENDED, alpha=0.25, linewidth=0)
     style = {"linestyle": "--", "linewidth": 1.5, "label": "recommended"}
     ax.axvline(0.5 * (low + high), color=RECOMMENDED, **style)
 
 
-def predicted_at(
+def predict_points(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return mean and deviation of f at points (n, d) of a picture, and whether limits hold.
+    """Return mean and deviation of f at points (n, d) of a picture, and limit probabilities.
 
-    They are NaN where constraints exclude a point, and there are no probabilities without limits.
+    Infeasible points have NaN. The probabilities that all limits hold are None without limits.
     """
-    X, possible = possible_of(optimizer, X, drawn)
-    mean, std = optimizer.predict(in_coordinates(X), return_std=True)
+    X, possible = satisfy_constraints(optimizer, X, drawn)
+    mean, std = optimizer.predict(as_coordinates(X), return_std=True)
     if possible is not None:
         mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
-    return mean, std, within_limits(optimizer, X)
+    return mean, std, limit_probabilities(optimizer, X)
 
 
-def interval_within(
+def clip_interval(
     mean: np.ndarray, std: np.ndarray, ends: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the means and the ends of the intervals of 95 %, all within a range."""
+    """Return the means and the ends of the 95 % intervals, clipped to the range ``ends``."""
     half = QUANTILE_95 * std
     mean, low, high = (np.clip(each, *ends) for each in (mean, mean - half, mean + half))
     return mean, low, high
 
 
 def draw_band(ax: Any, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    """Draw a posterior along an axis with a band around it."""
+    """Draw a posterior along an axis with a band from ``low`` to ``high``."""
     (line,) = ax.plot(x, mean, label="posterior mean")
     band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
     ax.fill_between(x, low, high, label="95 % interval", **band)
 
 
-def numbered(names: Sequence[str] | None, n: int) -> Sequence[str]:
-    """Return names of n features, which are their numbers where none are given."""
+def default_names(names: Sequence[str] | None, n: int) -> Sequence[str]:
+    """Return the names of n features, or names with their indices if there are none."""
     return [f"feature {i}" for i in range(n)] if names is None else names
 
 
-def within_limits(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
+def limit_probabilities(optimizer: Any, X: np.ndarray) -> np.ndarray | None:
     """Return the probability that all limits hold at points (n, d); None without limits."""
     if not getattr(optimizer, "limits", None):
         return None
-    return optimizer.predict_within_limits(in_coordinates(X))
+    return optimizer.predict_within_limits(as_coordinates(X))
 
 
-def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> None:
-    """Shade where a limit is probably not kept, and mark the border; categories lie apart."""
+def shade_violations(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> None:
+    """Shade where a limit is probably exceeded, and mark the border; categories are separate."""
     beyond = within < 0.5
     if not beyond.any():
         return
@@ -343,11 +346,11 @@ def shade_beyond(ax: Any, x: np.ndarray, within: np.ndarray, apart: bool) -> Non
     place = {"transform": ax.get_xaxis_transform(), "alpha": 0.3}
     ax.fill_between(x, 0.0, 1.0, where=beyond, **place, **style)
     for border in (0.5 * (x[1:] + x[:-1]))[beyond[1:] != beyond[:-1]]:
-        ax.axvline(border, color=ink_of(ax), linestyle="dotted", linewidth=1.5)
+        ax.axvline(border, color=label_color(ax), linestyle="dotted", linewidth=1.5)
 
 
 def make_axes(ax: Any, **subplots: Any) -> Any:
-    """Return the axes given, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     with needs("drawing", "matplotlib", "plot"):
@@ -356,20 +359,20 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
 
 
 class Display:
-    """What every display has once it is drawn: its axes, and the figure with them."""
+    """Axes and figure of a display, set when it is drawn."""
 
     ax_: Axes
     figure_: Figure
 
     def _start(self, ax: Any) -> Any:
-        """Take the axes given, or those of a new figure."""
+        """Set and return the given axes, or the axes of a new figure."""
         ax = make_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
 
 def make_panels(ax: Any, n: int) -> list[Any]:
-    """Return n axes: the given ones, axes of a new figure, or axes in place of the given one."""
+    """Return n axes: the given ones, those of a new figure, or a grid in place of a single one."""
     n_rows = -(-n // PANELS_PER_ROW)
     n_columns = -(-n // n_rows)
     if ax is None:
@@ -386,7 +389,7 @@ def make_panels(ax: Any, n: int) -> list[Any]:
         return given
     if n == 1:
         return [ax]
-    # As in scikit-learn's displays: the axes given says where.
+    # As in scikit-learn's displays: the panels take the place of the given axes.
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError(
@@ -399,7 +402,7 @@ def make_panels(ax: Any, n: int) -> list[Any]:
 
 
 def _first_panels(axes: Any, n: int) -> list[Any]:
-    """The first n of a grid of axes; the others are removed."""
+    """Return the first n of a grid of axes, and remove the others."""
     for spare in axes.flat[n:]:
         spare.remove()
     return axes.ravel()[:n].tolist()

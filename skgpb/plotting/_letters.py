@@ -1,7 +1,7 @@
-"""Labels and legends that fit their axes: broken into lines, and below or above all other letters.
+"""Labels and legends that fit their axes: broken into lines, and outside all other letters.
 
-They are measured in the axes as they are when something is drawn on them; a layout engine hardly
-changes their size afterwards.
+They are measured in the axes at the time of drawing; a layout engine hardly changes the size of
+the axes afterwards.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-# Share of a side of the axes that a label may take: a layout engine makes them a little smaller.
+# Largest share of a side of the axes for a label: a layout engine shrinks the axes a little.
 SHARE = 0.85
-# A legend may be as much wider than the axes.
+# Largest width of a legend, in widths of the axes.
 LEGEND_SHARE = 1.15
-# Lines of a label of an axis at most, and letters of a line at least.
+# Largest number of lines of a label of an axis; least number of letters of a line.
 MOST_LINES, FEWEST_LETTERS = 3, 8
-# Inches below which axes have no colour bar at their side.
+# Width in inches below which axes have their colour bar below them.
 NARROW = 4.0
-# Between a legend and the letters next to it, in font sizes.
+# Distance between a legend and the letters next to it, in font sizes.
 GAP = 0.4
 
 
 def fit_labels(*axes: Any) -> None:
-    """Break titles and labels of axes into lines that are no longer than their side of the axes."""
+    """Break titles and labels of axes into lines that fit along their side of the axes."""
     for ax in axes:
         width, height = ax.bbox.size - _beyond(ax)
         _fit(ax.title, SHARE * width, None)
@@ -34,9 +34,9 @@ def fit_labels(*axes: Any) -> None:
 
 
 def _beyond(ax: Any) -> Any:
-    """Return how far letters are beyond the left and the lower edge of the figure, in pixels.
+    """Return by how many pixels letters exceed the left and the lower edge of the figure.
 
-    A layout engine makes the axes smaller by as much.
+    A layout engine shrinks the axes by as much.
     """
     boxes = ax.yaxis.get_tightbbox(), ax.xaxis.get_tightbbox()
     starts = [
@@ -47,7 +47,7 @@ def _beyond(ax: Any) -> Any:
 
 
 def _fit(text: Any, length: float, most_lines: int | None) -> None:
-    """Break a text into lines of at most a length in pixels."""
+    """Break a text into lines of at most ``length`` pixels."""
     said = " ".join(text.get_text().split())
     if not said:
         return
@@ -72,13 +72,13 @@ def add_legend(ax: Any, n_columns: int, *, above: bool = False, **legend: Any) -
     Parameters
     ----------
     ax : matplotlib Axes
-        With all ticks and labels.
+        Axes with all ticks and labels.
     n_columns : int
-        Number of columns; fewer where they would be much wider than the axes.
+        Largest number of columns; fewer if they would be much wider than the axes.
     above : bool, default=False
-        Whether it lies above.
+        Whether the legend is above the axes.
     **legend : dict
-        For ``ax.legend``.
+        Arguments of ``ax.legend``.
     """
     style = {"loc": "lower center" if above else "upper center", "frameon": False, **legend}
     style["bbox_to_anchor"] = (0.5, 1.0 if above else 0.0)
@@ -97,7 +97,7 @@ def add_legend(ax: Any, n_columns: int, *, above: bool = False, **legend: Any) -
 def add_legend_of_figure(
     figure: Any, handles: Sequence[Any], n_columns: int, **legend: Any
 ) -> None:
-    """Add a legend below all axes of a figure, with fewer columns where they would not fit."""
+    """Add a legend below all axes of a figure, with fewer columns if they do not fit."""
     style = {"loc": "outside lower center", "frameon": False, "handles": handles, **legend}
     for n in range(n_columns, 0, -1):
         drawn = figure.legend(**style, ncols=n)

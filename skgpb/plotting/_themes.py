@@ -1,4 +1,4 @@
-"""Colours of pictures on light pages and on dark ones."""
+"""Colours of pictures on light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ THEMES = {
 }
 
 
-def style_of(theme: str) -> dict[Any, Any]:
-    """Settings of matplotlib for a picture on a "light" or a "dark" page."""
+def theme_style(theme: str) -> dict[Any, Any]:
+    """Return matplotlib's settings for a picture on a "light" or a "dark" page."""
     from matplotlib.rcsetup import cycler
 
     colours = THEMES[theme]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 from skgpb.plotting._letters import add_legend, fit_labels
 
-# Share of a side of the picture by which two numbers are apart that are written.
+# Least distance of two written numbers, as a share of a side of the picture.
 APART = 0.08
 
 
 def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
-    """Draw results over the first two of the measurements, and mark those that no other one beats.
+    """Draw results over the first two measurements, and mark those that no other one dominates.
 
     Parameters
     ----------
     ax : matplotlib Axes
     found : dict
-        As :meth:`~skgpb.lab.experiments.Experiment.trade_offs` returns it.
+        Result of :meth:`~skgpb.lab.experiments.Experiment.trade_offs`.
     """
     (x_name, y_name), best = found["names"][:2], set(found["best"])
     pairs = zip(found["queries"], found["values"], strict=True)
@@ -26,10 +26,10 @@ def draw_trade_offs(ax: Any, found: dict[str, Any]) -> None:
     front = sorted(point[1:] for point in points if point[0])
     others = [point[1:] for point in points if not point[0] and point[3] not in found["beyond"]]
     beyond = [point[1:] for point in points if point[3] in found["beyond"]]
-    style = {"ms": 4, "mew": 0, "color": ink_of(ax), "alpha": 0.55, "label": "results"}
+    style = {"ms": 4, "mew": 0, "color": label_color(ax), "alpha": 0.55, "label": "results"}
     ax.plot([x for x, *_ in others], [y for _, y, _ in others], "o", **style)
     if beyond:
-        style = {"color": ink_of(ax), "mew": 1.0, "label": "beyond a limit"}
+        style = {"color": label_color(ax), "mew": 1.0, "label": "beyond a limit"}
         ax.plot([x for x, *_ in beyond], [y for _, y, _ in beyond], "x", ms=4, **style)
     ax.plot([x for x, *_ in front], [y for _, y, _ in front], "o--", ms=6, label="best compromises")
     width, height = [

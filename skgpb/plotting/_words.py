@@ -1,4 +1,4 @@
-"""Pictures in the words of people who experiment, and know no posterior."""
+"""Labels of pictures for people who experiment, without terms of statistics."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ WORDS = {
 
 
 def say(figure: Any) -> None:
-    """Replace words of the field in legends and labels of a figure."""
+    """Replace terms of statistics in legends and labels of a figure."""
     for ax in figure.get_axes():
         for text in (ax.xaxis.label, ax.yaxis.label):
             name = text.get_text()
-            # It may be broken into lines.
+            # The label may be broken into lines.
             if name.split()[:3] == ["posterior", "mean", "of"]:
                 text.set_text("expected " + name.split(maxsplit=3)[3])
             elif name in WORDS:

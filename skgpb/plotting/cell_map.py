@@ -14,7 +14,7 @@ from skgpb.domains.space import Axis
 from skgpb.plotting import _axes
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils.typing import Points
-from skgpb.utils.validation import in_contexts
+from skgpb.utils.validation import has_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,9 +29,9 @@ __all__ = ["CellMapDisplay"]
 class CellMapDisplay(_axes.Display):
     """Map of the cells or groups of a tree search: queries and posterior.
 
-    Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %; two as a
-    map; of more, the first two are drawn, with high cells above low ones. Where the domain is
-    a pool the members are drawn, as dots in the colour of their cell.
+    Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %, two as a map. Of
+    more features the first two are drawn, with high cells above low ones. Members of a pool are
+    drawn as dots in the colour of their cell.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class CellMapDisplay(_axes.Display):
     mean, std : ndarray of shape (n_leaves,)
         Posterior of the average over each leaf, in units of the reward.
     asked : ndarray of shape (n_asked, 2, d)
-        Corners of the cells that were asked for, leaves or not.
+        Corners of the evaluated cells, leaves or not.
     recommended : ndarray of shape (2, d), default=None
-        Corners of the recommended cell; None for none.
+        Corners of the recommended cell; None without a recommendation.
     answers : ndarray of shape (n_answers, 2), default=None
-        Centre along the first feature and reward of everything observed; drawn for d = 1.
+        Centre along the first feature, and reward, of each answer; drawn for d = 1.
     points : ndarray of shape (n, d), default=None
         Members of a pool.
     leaf_of : ndarray of shape (n,), default=None
@@ -59,9 +59,9 @@ class CellMapDisplay(_axes.Display):
     Attributes
     ----------
     ax_ : matplotlib Axes
-        With the map.
+        Axes with the map.
     figure_ : matplotlib Figure
-        With the axes and the colour bar.
+        Figure with the axes and the colour bar.
     mappable_ : matplotlib artist
         The coloured boxes or dots; None for one feature.
 
@@ -108,17 +108,16 @@ class CellMapDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : GPOOOptimizer
-            Or another tree search with a Gaussian process, after at least one answer.
+            GPOOOptimizer or another tree search with a Gaussian process, after at least one answer.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         recommended : Cell, default=None
-            None for ``optimizer.recommend()``, or nothing before any answer; must be given where
-            that needs a context.
+            None for ``optimizer.recommend()``, or no mark before the first answer; must be given if
+            the recommendation needs a context.
         pool : array-like of shape (n, d), default=None
-            The members of a pool in the units of the map, where the optimizer's own are scaled
-            linearly.
+            Members of a pool in the units of the map, if the optimizer's own are scaled linearly.
         feature_names : sequence of d str, default=None
-            Labels of the axes; None for the names of the sides, or those seen by ``fit``.
+            Labels of the axes; None for the names of the sides, or those that ``fit`` read.
         value_name : str, default=None
             Name of the rewards, for labels.
 
@@ -129,11 +128,11 @@ class CellMapDisplay(_axes.Display):
         check_is_fitted(optimizer, "bounds_")
         _axes.check_has_cells(optimizer, "cells with a posterior", posterior=True)
         if recommended is None:
-            if in_contexts(optimizer):
+            if has_contexts(optimizer):
                 raise ValueError(
                     "recommended must be given, because the best cell depends on the context"
                 )
-            recommended = _axes.recommendation_of(optimizer)
+            recommended = _axes.find_recommendation(optimizer)
         searched: Any = optimizer
         tree, cell_of = searched.tree_, searched.domain_.cell
         cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
@@ -171,9 +170,9 @@ class CellMapDisplay(_axes.Display):
             answers=answers,
             points=points,
             leaf_of=leaf_of,
-            feature_names=_axes.names_of(optimizer, feature_names),
+            feature_names=_axes.resolve_names(optimizer, feature_names),
             value_name=value_name,
-            sides=_axes.sides_of(optimizer),
+            sides=_axes.feature_axes(optimizer),
         )
         return display.plot(ax)
 
@@ -199,7 +198,7 @@ class CellMapDisplay(_axes.Display):
             If matplotlib is not installed.
         """
         ax = self._start(ax)
-        names = _axes.numbered(self.feature_names, self.lower.shape[1])
+        names = _axes.default_names(self.feature_names, self.lower.shape[1])
         ax.set_xlabel(names[0])
         self.mappable_: Collection | None = None
         legend = None
@@ -219,11 +218,11 @@ class CellMapDisplay(_axes.Display):
         return self
 
     def _draw_steps(self, ax: Any) -> None:
-        """One feature: the posterior of every leaf as a step with its interval."""
+        """Draw the posterior of every leaf along one feature, as a step with its interval."""
         order = np.argsort(self.lower[:, 0])
         edges = np.concatenate([self.lower[order, 0], self.upper[order[-1:], 0]])
         mean, half = self.mean[order], _axes.QUANTILE_95 * self.std[order]
-        value, ink = self.value_name or "average", _axes.ink_of(ax)
+        value, ink = self.value_name or "average", _axes.label_color(ax)
         band = ax.stairs(
             mean + half, edges, baseline=mean - half, fill=True, alpha=0.25, label="95 % interval"
         )
@@ -241,7 +240,7 @@ class CellMapDisplay(_axes.Display):
         ax.set_ylabel(value)
 
     def _draw_map(self, ax: Any, cmap: str, colorbar: bool) -> list[Any]:
-        """Two features or more: leaves or their members in colour, boxes outlined, for a legend."""
+        """Draw leaves or their members in colour, with outlines; return the legend's entries."""
         from matplotlib.collections import PatchCollection
         from matplotlib.patches import Rectangle
 
@@ -265,7 +264,11 @@ class CellMapDisplay(_axes.Display):
                 linewidths=0,
                 rasterized=True,
             )
-        style: dict[str, Any] = {"facecolor": "none", "edgecolor": _axes.ink_of(ax), "alpha": 0.7}
+        style: dict[str, Any] = {
+            "facecolor": "none",
+            "edgecolor": _axes.label_color(ax),
+            "alpha": 0.7,
+        }
         legend = []
         if self.lower.shape[1] == 2:
             outlines = [box(lower, upper) for lower, upper in self.asked]
@@ -275,7 +278,7 @@ class CellMapDisplay(_axes.Display):
         ax.autoscale_view()
         if self.recommended is not None:
             low, high = self.recommended
-            rim = _axes.outlined(ax, 1.2)
+            rim = _axes.outline_style(ax, 1.2)
             best = box(low, high, fill=False, edgecolor=self.color, label="recommended", **rim)
             legend.append(ax.add_patch(best))
             self._point_out(ax, low[:2], high[:2])
@@ -286,9 +289,9 @@ class CellMapDisplay(_axes.Display):
         return legend
 
     def _point_out(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:
-        """Label the recommended cell, with an arrow that finds it where it is tiny."""
+        """Label the recommended cell, with an arrow that shows it even if it is tiny."""
         center = 0.5 * (low + high)
-        # In units of the axes, because they may be inverted.
+        # In units of the axes, because the axes may be inverted.
         place = ax.transAxes.inverted().transform(ax.transData.transform(center))
         right_half, upper_half = place > 0.5
         label = {"boxstyle": "round", "edgecolor": self.color, "alpha": 0.9}

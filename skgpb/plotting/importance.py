@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skgpb.plotting._axes import Display, names_of, numbered
+from skgpb.plotting._axes import Display, default_names, resolve_names
 from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.plotting.inspection import feature_effects
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImportanceDisplay"]
 
-# Letters of a line of a name.
+# Number of letters of a line of a name.
 NAME_WIDTH = 26
 
 
@@ -30,14 +30,15 @@ class ImportanceDisplay(Display):
     """Importance of features: the variation of f with each feature alone.
 
     Use :meth:`from_optimizer`. The bars are those of
-    :func:`~skgpb.plotting.inspection.feature_effects`, in units of the reward: full as far as the
-    posterior mean knows of it, pale as far as f may vary beyond that. A feature whose bar is short
-    and full does not matter; one whose bar is long and pale has not been looked at enough to tell.
+    :func:`~skgpb.plotting.inspection.feature_effects`, in units of the reward: the full part is the
+    effect in the posterior mean, the pale part the additional effect that the posterior allows. A
+    feature with a short full bar does not matter; a feature with a long pale bar has too few
+    answers for a conclusion.
 
     Parameters
     ----------
     known, possible : ndarray of shape (d,)
-        Effects, by the posterior mean alone, and with what it is unsure of.
+        Effects in the posterior mean alone, and with the posterior's uncertainty.
     feature_names : sequence of d str, default=None
         Names of the features.
     value_name : str, default=None
@@ -48,9 +49,9 @@ class ImportanceDisplay(Display):
     bars_ : matplotlib BarContainer
         The full bars, from the bottom.
     ax_ : matplotlib Axes
-        With the bars.
+        Axes with the bars.
     figure_ : matplotlib Figure
-        With the axes.
+        Figure with the axes.
 
     Examples
     --------
@@ -79,30 +80,30 @@ class ImportanceDisplay(Display):
         value_name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw which features matter to an optimizer.
+        """Draw the importance of features for an optimizer.
 
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            After at least one ``ask`` or ``fit``.
+            Optimizer after at least one ``ask`` or ``fit``.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         n_samples : int, default=200
-            Pairs of points for each feature.
+            Number of pairs of points for each feature.
         feature_names : sequence of d str, default=None
-            Names of all features; None for those of the sides, or of the columns of a table
-            given as ``pool``, ``arms`` or to ``fit``.
+            Names of all features; None for those of the sides, or of the columns of the table
+            ``pool``, ``arms`` or X of ``fit``.
         value_name : str, default=None
             Name of the rewards, for labels.
         **kwargs : dict
-            For :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : ImportanceDisplay
         """
         effects = feature_effects(optimizer, n_samples)
-        names = names_of(optimizer, feature_names)
+        names = resolve_names(optimizer, feature_names)
         display = cls(
             known=effects.known,
             possible=effects.possible,
@@ -126,7 +127,7 @@ class ImportanceDisplay(Display):
         self : ImportanceDisplay
         """
         ax = self._start(ax)
-        names = numbered(self.feature_names, len(self.known))
+        names = default_names(self.feature_names, len(self.known))
         drawn = np.argsort(self.known, kind="stable")[-n_features:]
         places = np.arange(len(drawn))
         self.bars_: BarContainer = ax.barh(

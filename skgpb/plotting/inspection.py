@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.utils.validation import check_size
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["feature_effects"]
 
-# Memory: pairs of points are compared; more would fill the memory with their covariances.
+# Memory: largest number of pairs of points; more would fill the memory with covariances.
 MOST_PAIRS = 2_000
 
 
@@ -31,24 +31,24 @@ def feature_effects(optimizer: BaseBanditOptimizer[Any], n_samples: int = 200) -
 
     where x' is x with another value of the feature, a total-effect index that is not divided by
     the variance [Saltelli2010]_. So it is a standard deviation, and comparable with the noise of
-    an answer. A feature with a long length scale has none, nor has one along which the tree never
-    found a reason to cut. The expectation is over the box, or over the rows of a pool or of
-    arms, every feature drawn by itself, and over what the optimizer believes of f [Oakley2004]_;
-    ``known`` leaves its uncertainty out.
+    an answer. A feature with a long length scale has no effect, nor does one that the tree never
+    cuts. The expectation is over the box, or over the rows of a pool or of arms, with independent
+    features, and over the posterior of f [Oakley2004]_; ``known`` ignores the posterior's
+    uncertainty.
 
     Parameters
     ----------
     optimizer : BaseBanditOptimizer
-        After at least one ``ask`` or ``fit``.
+        Optimizer after at least one ``ask`` or ``fit``.
     n_samples : int, default=200
-        Pairs of points for each feature, at most 2,000. They are the same at every call.
+        Number of pairs of points for each feature, at most 2,000. Every call uses the same ones.
 
     Returns
     -------
     effects : sklearn.utils.Bunch
         ``feature_names``, list of d str; ``known``, ndarray of shape (d,), the effects in the
-        posterior mean; ``possible``, ndarray of shape (d,), with what the posterior is unsure
-        of, at least as large, and equal to ``known`` where there is no posterior.
+        posterior mean; ``possible``, ndarray of shape (d,), the effects with the posterior's
+        uncertainty, at least as large, and equal to ``known`` without a posterior.
 
     References
     ----------
@@ -81,31 +81,31 @@ def feature_effects(optimizer: BaseBanditOptimizer[Any], n_samples: int = 200) -
         changed[:, i] = others[:, i]
         both = np.vstack([points, changed])
         if sure:
-            mean = predict(in_coordinates(both))
+            mean = predict(as_coordinates(both))
         else:
-            mean, cov = predict(in_coordinates(both), return_cov=True)
+            mean, cov = predict(as_coordinates(both), return_cov=True)
             diagonal = np.diag(cov)
             between = diagonal[:n] + diagonal[n:] - 2.0 * np.diag(cov[:n, n:])
             variance = np.maximum(between, 0.0)
         known = (mean[:n] - mean[n:]) ** 2
         squares[:, i] = known.mean(), (known + variance).mean()
     known, possible = np.sqrt(0.5 * squares)
-    return Bunch(feature_names=feature_names_of(optimizer), known=known, possible=possible)
+    return Bunch(feature_names=find_feature_names(optimizer), known=known, possible=possible)
 
 
-def feature_names_of(optimizer: Any) -> list[str]:
-    """Return the names of the features of an optimizer that has begun.
+def find_feature_names(optimizer: Any) -> list[str]:
+    """Return the names of the features of an optimizer that has started.
 
     Parameters
     ----------
     optimizer : BaseBanditOptimizer
-        After at least one ``ask`` or ``fit``.
+        Optimizer after at least one ``ask`` or ``fit``.
 
     Returns
     -------
     names : list of d str
-        Names of the sides of its box, that of the campaign, or of the columns of a table given to
-        ``fit`` as ``pool`` or as ``arms``; otherwise numbers.
+        Names of the sides of its box, name of the campaign, or names of the columns of the table
+        ``pool``, ``arms`` or X of ``fit``; otherwise names with indices.
     """
     check_is_fitted(optimizer, "bounds_")
     if optimizer._run.space is not None:
@@ -123,7 +123,7 @@ def feature_names_of(optimizer: Any) -> list[str]:
 
 
 def check_is_single(optimizer: Any) -> None:
-    """Raise TypeError for several bandits in one, such as CombinatorialBandit."""
+    """Raise TypeError for an optimizer of several bandits, such as CombinatorialBandit."""
     if hasattr(optimizer, "optimizers_"):
         raise TypeError(
             f"{type(optimizer).__name__} has no posterior and no rewards of its own: take one of "

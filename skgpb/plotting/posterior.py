@@ -1,4 +1,4 @@
-"""Display of the posterior of f along one feature or over two."""
+"""Display of the posterior of f along one or two features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skgpb.utils.typing import Setting
 
 __all__ = ["PosteriorDisplay"]
 
-# A recommended box with a side below this fraction of the map is marked by the star alone.
+# Least side of a recommended box, as a fraction of the map, that is drawn as a box.
 SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
@@ -32,20 +32,21 @@ class PosteriorDisplay(_axes.Display):
     """Posterior of f and the queries of a run, for one or two features.
 
     Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
-    map of the mean or of the standard deviation; what constraints exclude is hatched, or no curve.
+    map of the mean or of the standard deviation. Infeasible points are hatched, or gaps of the
+    curve.
 
     Parameters
     ----------
     grid : tuple of one or two ndarrays
-        Coordinates along the features drawn.
+        Coordinates along the drawn features.
     mean, std : ndarray of shape (n,) or (n, m)
-        Posterior of f on the grid, first feature first; in units of the reward.
+        Posterior of f on the grid, with the first feature first; in units of the reward.
     asked : ndarray of shape (n_asked, 2, n_features_drawn), default=None
-        Corners [lower, upper] of what was asked; the same twice for points.
+        Corners [lower, upper] of the queries, equal for points.
     rewards : ndarray of shape (n_asked,), default=None
-        The answers.
+        Answers.
     here : ndarray of shape (n_asked,) of bool, default=None
-        Whether a query has the categories in the title; others are drawn pale. None for all.
+        Whether a query has the categories in the title; others are pale. None for all.
     recommended : ndarray of shape (2, n_features_drawn), default=None
         Corners of the recommendation.
     feature_names : sequence of str, default=None
@@ -53,21 +54,21 @@ class PosteriorDisplay(_axes.Display):
     value_name : str, default=None
         Name of the rewards, for labels.
     title : str, default=None
-        Says where the features that are not drawn are fixed.
+        Values of the features that are not drawn.
     sides : sequence of Axis, default=None
         Scales of the drawn features, for the ticks; None if coordinates are values.
     within : ndarray of shape (n,) or (n, m), default=None
-        Probability on the grid that all limits on other outcomes hold. Where it is below one half
-        the drawing is shaded, up to a dotted line. None for no limits.
+        Probability on the grid that all limits on other outcomes hold. The region where it is below
+        one half is shaded, up to a dotted line. None without limits.
     value_range : (low, high), default=(-inf, inf)
-        Range in which averages of rewards are; nothing is drawn beyond.
+        Range of the averages of rewards; curves and bands are clipped to it.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        With the curve or the map.
+        Axes with the curve or the map.
     figure_ : matplotlib Figure
-        With the axes and the colour bar.
+        Figure with the axes and the colour bar.
     mappable_ : matplotlib QuadMesh
         The map; None for one feature.
 
@@ -115,27 +116,27 @@ class PosteriorDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            With a Gaussian process, after at least one ``ask`` or ``fit``. Of a
-            :class:`~skgpb.CombinatorialBandit` the campaign of ``features``, with its part of the
-            recommended allocation.
+            Optimizer with a Gaussian process, after at least one ``ask`` or ``fit``. Of a
+            :class:`~skgpb.CombinatorialBandit`, the campaign of ``features`` is drawn, with its
+            part of the recommended allocation.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         features : int, str or sequence of one or two of them, default=None
-            Features to draw, by number or name; None for the first two, or the only one.
+            Features to draw, by index or name; None for the first two, or the only one.
         fixed : array-like of shape (d,) or dict, default=None
-            Point at which the other features are fixed, a dict, or numbers in the units of the
-            sides, where these have names; None for the centre of what is recommended.
+            Point at which the other features are fixed: a dict, or numbers in the units of the
+            sides, if these have names; None for the centre of the recommendation.
         grid_resolution : int, default=100
-            Points along a feature.
+            Number of points along a feature.
         feature_names : sequence of d str, default=None
-            Names of all features; None for those of the sides, or those seen by ``fit``.
+            Names of all features; None for those of the sides, or those that ``fit`` read.
         value_name : str, default=None
             Name of the rewards, for labels.
         value_range : (low, high), default=(-inf, inf)
             Range in which averages of rewards are, such as (0, 100) for percents; nothing is drawn
             beyond.
         **kwargs : dict
-            For :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -144,24 +145,26 @@ class PosteriorDisplay(_axes.Display):
         check_is_fitted(optimizer, "bounds_")
         part = None
         if hasattr(optimizer, "optimizers_"):
-            optimizer, features, part = _axes.campaign_of(optimizer, features)
+            optimizer, features, part = _axes.select_campaign(optimizer, features)
         campaign = getattr(optimizer, "_campaign", None)
         if value_name is None and campaign is not None:
             value_name = f"reward of {campaign}"
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
-        drawn = _axes.numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
+        names, sides = _axes.resolve_names(optimizer, feature_names), _axes.feature_axes(optimizer)
+        drawn = _axes.feature_indices(
+            range(min(d, 2)) if features is None else features, names, most=2
+        )
         _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.place_of(optimizer, fixed, part)
+        point, corners = _axes.slice_position(optimizer, fixed, part)
         grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
-        mean, std, within = _axes.predicted_at(optimizer, X, drawn)
-        asked, rewards = _axes.asked_of(optimizer)
-        values = _axes.setting_of(point, sides)
+        mean, std, within = _axes.predict_points(optimizer, X, drawn)
+        asked, rewards = _axes.queried_boxes(optimizer)
+        values = _axes.format_point(point, sides)
         rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
         display = cls(
             grid=grid,
@@ -169,7 +172,7 @@ class PosteriorDisplay(_axes.Display):
             std=std.reshape(shape),
             asked=None if asked is None else asked[:, :, drawn],
             rewards=rewards,
-            here=None if asked is None else _axes.with_categories_of(point, asked, sides, drawn),
+            here=None if asked is None else _axes.category_mask(point, asked, sides, drawn),
             recommended=None if corners is None else corners[:, drawn],
             feature_names=[names[i] for i in drawn],
             sides=None if sides is None else [sides[i] for i in drawn],
@@ -208,7 +211,7 @@ class PosteriorDisplay(_axes.Display):
         if kind not in ("mean", "std"):
             raise ValueError(f"kind must be 'mean' or 'std', got {kind!r}")
         ax = self._start(ax)
-        names = _axes.numbered(self.feature_names, len(self.grid))
+        names = _axes.default_names(self.feature_names, len(self.grid))
         ax.set_xlabel(names[0])
         if self.title:
             ax.set_title(fill(self.title, _axes.TITLE_WIDTH), fontsize="medium", pad=9.0)
@@ -228,22 +231,22 @@ class PosteriorDisplay(_axes.Display):
 
     def _draw_curve(self, ax: Any) -> None:
         (x,) = self.grid
-        _axes.draw_band(ax, x, *_axes.interval_within(self.mean, self.std, self.value_range))
+        _axes.draw_band(ax, x, *_axes.clip_interval(self.mean, self.std, self.value_range))
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
-            ink = _axes.ink_of(ax)
+            ink = _axes.label_color(ax)
             if (high > low).any():
                 ax.hlines(self.rewards, low, high, color=ink, lw=0.8, alpha=0.35)
             style = {"ms": 3.5, "color": ink, "alpha": 0.55, "mew": 0}
             ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
         if self.within is not None:
-            _axes.shade_beyond(ax, x, self.within, False)
+            _axes.shade_violations(ax, x, self.within, False)
         if self.recommended is not None:
             _axes.mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
 
     def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> list[Any]:
-        """Draw a map; what its legend names."""
+        """Draw a map; return the entries of its legend."""
         from matplotlib.patches import Patch, Rectangle
 
         values = self.mean.clip(*self.value_range) if kind == "mean" else self.std
@@ -252,26 +255,26 @@ class PosteriorDisplay(_axes.Display):
         self.mappable_ = ax.pcolormesh(
             *self.grid, values.T, cmap=cmap, shading=shading, rasterized=True
         )
-        if not whole:  # settings that constraints exclude
-            ax.patch.set(hatch="///", edgecolor=_axes.ink_of(ax))
+        if not whole:  # infeasible settings
+            ax.patch.set(hatch="///", edgecolor=_axes.label_color(ax))
         legend = []
         if self.within is not None and np.ptp(self.within) > 0.0:
             beyond = {"levels": [-1.0, 0.5], "colors": ["black"], "alpha": 0.45}
             ax.contourf(*self.grid, self.within.T, **beyond)
             border = {"levels": [0.5], "colors": ["white"], "linestyles": "dotted"}
             ax.contour(*self.grid, self.within.T, **border)
-            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": _axes.ink_of(ax)}
+            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": _axes.label_color(ax)}
             legend.append(Patch(label="probably beyond a limit", **shade))
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
             here = np.ones(len(centers), dtype=bool) if self.here is None else self.here
-            ink = {"facecolors": ax.get_facecolor(), "edgecolors": _axes.ink_of(ax)}
+            ink = {"facecolors": ax.get_facecolor(), "edgecolors": _axes.label_color(ax)}
             style = {"s": 14, "linewidths": 0.7} | ink
             if here.any():
                 legend.append(ax.scatter(*centers[here].T, label="queried", **style))
             if not here.all():
                 other = {"marker": "X", "alpha": 0.75, "label": "queried in other categories"}
-                # The longest labels are one below the other.
+                # The longest labels are in one column.
                 legend.insert(1, ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
         if self.recommended is not None:
             low, high = self.recommended
@@ -279,7 +282,11 @@ class PosteriorDisplay(_axes.Display):
             extent = np.array([abs(side[-1] - side[0]) for side in self.grid])
             if (high - low >= SMALLEST_BOX * extent).all():
                 marked = True
-                edge = {"fill": False, "edgecolor": _axes.RECOMMENDED, **_axes.outlined(ax, 1.1)}
+                edge = {
+                    "fill": False,
+                    "edgecolor": _axes.RECOMMENDED,
+                    **_axes.outline_style(ax, 1.1),
+                }
                 box = Rectangle(low, *(high - low), label="recommended", **edge)
                 legend.append(ax.add_patch(box))
             style = {"marker": "*", "s": 130, "color": _axes.RECOMMENDED}

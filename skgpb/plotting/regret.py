@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.optimizers import _loop as loop
-from skgpb.plotting._axes import Display, ink_of, of_truth
+from skgpb.plotting._axes import Display, highest_fidelity, label_color
 from skgpb.plotting._letters import add_legend, fit_labels
 from skgpb.plotting.inspection import check_is_single
 from skgpb.problems.metrics import cumulative_regret, instant_regret
 from skgpb.utils.typing import Values
-from skgpb.utils.validation import check_numbers, check_real, in_contexts
+from skgpb.utils.validation import check_numbers, check_real, has_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ KINDS = {
     "instant": "regret of the best query so far",
     "best": "best answer so far",
 }
-# Runs on the same axes differ by more than their colours.
+# Line styles: runs on the same axes differ not only in their colours.
 LINES = ["-", "--", "-.", ":"]
 
 
@@ -41,8 +41,8 @@ class RegretDisplay(Display):
     """Regret, or best answer so far, of a run after each round.
 
     Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs, and
-    :meth:`from_optimizers` for the mean of runs with different seeds. Where the optimum is not
-    known ``kind="best"`` shows how far a run has come without it.
+    :meth:`from_optimizers` for the mean of runs with different seeds. If the optimum is unknown,
+    ``kind="best"`` shows the progress of a run without it.
 
     Parameters
     ----------
@@ -52,15 +52,15 @@ class RegretDisplay(Display):
         Kind of regret: the sum over the rounds, this sum divided by the number of rounds, or the
         regret of the best query so far; "best" is the best answer so far instead of a regret.
     optimum : float, default=None
-        Value that the rewards were compared with; None, for none, is allowed only with "best".
+        Value that the rewards are compared with; None is allowed only with "best".
     estimated : bool, default=False
         Whether the optimum is the optimizer's own estimate.
     name : str, default=None
         Name of the run, for the legend.
     answers : ndarray of shape (n_rounds,), default=None
-        Answers, drawn as dots; None for no dots.
+        Answers, drawn as dots; None without dots.
     error : ndarray of shape (n_rounds,), default=None
-        Standard error of the curve, drawn as a band around it; None for no band.
+        Standard error of the curve, drawn as a band around it; None without a band.
     value_name : str, default=None
         Name of the rewards, for labels.
 
@@ -69,9 +69,9 @@ class RegretDisplay(Display):
     line_ : matplotlib Line2D
         The curve.
     ax_ : matplotlib Axes
-        With the curve.
+        Axes with the curve.
     figure_ : matplotlib Figure
-        With the axes.
+        Figure with the axes.
 
     Examples
     --------
@@ -111,26 +111,26 @@ class RegretDisplay(Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            After at least one ``tell``. Of :class:`~skgpb.domains.Fidelities` only answers of the
-            function itself count as rounds.
+            Optimizer after at least one ``tell``. With :class:`~skgpb.domains.Fidelities` only
+            answers of the function itself count as rounds.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         optimum : float, default=None
-            Best true value of the function, the smallest where it is minimised. None for the
-            optimizer's estimate of the mean reward of what it recommends, which the label of the
-            axis then says; ``kind="best"`` needs none and draws it where it is given.
+            Best true value of the function, the smallest if it is minimised. None for the
+            optimizer's estimate of the mean reward of its recommendation, which the label of the
+            axis mentions; ``kind="best"`` needs none, and draws it if it is given.
         values : array-like of shape (n_rounds,), default=None
-            True, noiseless value of what was asked in each round. None for the rewards, whose
-            noise averages out of the cumulative regret, and makes the instant regret too small
-            and the best answer too good.
+            True, noiseless values of the queries of all rounds. None for the rewards, whose noise
+            averages out of the cumulative regret, but makes the instant regret too small and the
+            best answer too good.
         kind : {"cumulative", "average", "instant", "best"}, default="cumulative"
-            See above.
+            See the class.
         name : str, default=None
             Name of the run in the legend; None for the class of the optimizer.
         value_name : str, default=None
             Name of the rewards, for labels.
         **kwargs : dict
-            For matplotlib's ``plot``.
+            Arguments of matplotlib's ``plot``.
 
         Returns
         -------
@@ -167,12 +167,12 @@ class RegretDisplay(Display):
         Parameters
         ----------
         optimizers : sequence of BaseBanditOptimizer
-            Runs of the same function, at least two, as with different seeds. Rounds that not every
-            run has are left out.
+            Runs of the same function, at least two, for example with different seeds. Rounds that
+            not every run has are left out.
         ax, optimum, kind, value_name, **kwargs
             As in :meth:`from_optimizer`. Without ``optimum`` each run has its own estimate.
         values : sequence of array-like, default=None
-            For each run what :meth:`from_optimizer` takes.
+            For each run the argument of :meth:`from_optimizer`.
         name : str, default=None
             Name of the runs in the legend; None for the class of the first optimizer.
 
@@ -220,7 +220,7 @@ class RegretDisplay(Display):
         name : str, default=None
             Name in the legend; None for the name of the display.
         **kwargs : dict
-            For matplotlib's ``plot``.
+            Arguments of matplotlib's ``plot``.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class RegretDisplay(Display):
             ax.scatter(rounds, self.answers, s=10, color=self.line_.get_color(), alpha=0.5)
         if self.kind == "best" and self.optimum is not None and "optimum" not in others:
             thin: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (1, 3)), "label": "optimum"}
-            ax.axhline(self.optimum, color=ink_of(ax), **thin)
+            ax.axhline(self.optimum, color=label_color(ax), **thin)
         what = KINDS[self.kind]
         if self.value_name and self.kind == "best":
             what = f"best {self.value_name} so far"
@@ -263,7 +263,7 @@ class RegretDisplay(Display):
 
 
 class Curve(NamedTuple):
-    """Regret of a run after each round, what it is compared with, and the answers."""
+    """Regret of a run after each round, the value it is compared with, and the answers."""
 
     regret: np.ndarray
     optimum: float | None
@@ -277,7 +277,7 @@ def _curve(optimizer: Any, optimum: float | None, values: Any, kind: str) -> Cur
     check_is_single(optimizer)
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
-    history = of_truth(optimizer.history_)
+    history = highest_fidelity(optimizer.history_)
     rewards = history["reward"]
     if not len(rewards):
         raise ValueError("the optimizer has no answers yet, so there is no regret to draw")
@@ -314,8 +314,8 @@ def _draw_legend(ax: Any) -> None:
 
 
 def _estimated_optimum(optimizer: Any) -> float:
-    """Estimated mean reward of the recommendation."""
-    if in_contexts(optimizer):
+    """Return the estimated mean reward of the recommendation."""
+    if has_contexts(optimizer):
         raise ValueError("optimum must be given, because the maximum depends on the context")
     best = optimizer.recommend()
     return float(loop.value_of(optimizer, best))

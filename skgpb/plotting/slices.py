@@ -25,7 +25,7 @@ __all__ = ["SliceDisplay"]
 
 # Default number of panels.
 MOST_PANELS = 12
-# Inches of the title and the legend together for which a new figure has room.
+# Height in inches of the title and the legend together that a new figure provides.
 ROOM = 0.4
 
 
@@ -33,51 +33,51 @@ ROOM = 0.4
 class SliceDisplay(_axes.Display):
     """Posterior of f along each side in turn, the others at the recommendation.
 
-    Use :meth:`from_optimizer`. Every panel varies one side and leaves the others where they are
-    recommended: a curve with a band of 95 %, or a point with a bar of 95 % for each category. A
-    steep curve is a side to be careful with, a flat one within its band a side that hardly
+    Use :meth:`from_optimizer`. Every panel varies one side and fixes the others at the
+    recommendation: a curve with a band of 95 %, or a point with a bar of 95 % for each category. A
+    steep curve is a side to be careful with; a flat one within its band is a side that hardly
     matters here. All panels share the scale of the rewards. A curve ends where constraints do, and
-    of a mixture the part that there is most of makes room.
+    in a mixture the largest part makes room.
 
     Parameters
     ----------
     grids : list of ndarrays
-        Coordinates along each side drawn.
+        Coordinates along each drawn side.
     means, stds : list of ndarrays
         Posterior of f there, in units of the reward.
     asked : list of ndarrays of shape (n_asked, 2), default=None
-        Ends [lower, upper] along each side of what was asked; the same twice for points.
+        Ends [lower, upper] of the queries along each side, equal for points.
     rewards : ndarray of shape (n_asked,), default=None
-        The answers.
+        Answers.
     here : list of ndarrays of shape (n_asked,) of bool, default=None
-        Whether an answer lies on the slice along each side, and is drawn as a dot. All of them do
-        if there is one side, else those with the same values of all other sides. A mark shows
-        where each of the others was asked. Several at one place have a bar of one standard
-        deviation to either side of their mean. None for none of them.
+        Whether an answer lies on the slice along each side, and is drawn as a dot. With one side
+        all of them do, otherwise those with the same values of all other sides. A mark shows the
+        coordinate of each other query. Several answers to one query have a bar of one standard
+        deviation to either side of their mean. None if no answers lie on slices.
     recommended : ndarray of shape (n_drawn, 2), default=None
-        Ends of the recommendation along each side; the same twice for a point.
+        Ends of the recommendation along each side, equal for a point.
     feature_names : sequence of str, default=None
         Names of the drawn sides.
     value_name : str, default=None
         Name of the rewards, for labels.
     title : str, default=None
-        Says through which point the slices go.
+        Point through which the slices go.
     sides : sequence of Axis, default=None
         Scales of the sides, for the ticks; None if coordinates are values.
     within : list of ndarrays, default=None
-        Probability along each side that all limits on other outcomes hold. Where it is below one
-        half the panel is shaded, up to a dotted line. None for no limits.
+        Probability along each side that all limits on other outcomes hold. The region where it is
+        below one half is shaded, up to a dotted line. None without limits.
     value_range : (low, high), default=(-inf, inf)
-        Range in which averages of rewards are; nothing is drawn beyond.
+        Range of the averages of rewards; curves and bands are clipped to it.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
         One for each side.
     ax_ : matplotlib Axes
-        The first of them.
+        The first of these.
     figure_ : matplotlib Figure
-        With the axes.
+        Figure with the axes.
 
     Examples
     --------
@@ -123,22 +123,22 @@ class SliceDisplay(_axes.Display):
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            With a Gaussian process, after at least one ``ask`` or ``fit``.
+            Optimizer with a Gaussian process, after at least one ``ask`` or ``fit``.
         ax : matplotlib Axes or array-like of them, default=None
             Axes to draw on: one for each side, or one whose place the panels take; None for a new
             figure.
         features : int, str or sequence of them, default=None
-            Sides to draw, by number or name; None for all, or of more than twelve for
-            those that matter most by :func:`~skgpb.plotting.inspection.feature_effects`.
+            Sides to draw, by index or name; None for all, or for the twelve most important ones by
+            :func:`~skgpb.plotting.inspection.feature_effects`.
         fixed : array-like of shape (d,) or dict, default=None
-            Point through which the slices go, a dict, or numbers in the units of the sides, where
-            these have names; None for the centre of what is recommended, or of the domain where
-            that needs a context or an answer.
+            Point through which the slices go: a dict, or numbers in the units of the sides, if
+            these have names; None for the centre of the recommendation, or of the domain if the
+            recommendation needs a context or an answer.
         grid_resolution : int, default=100
-            Points along a side that has no short list of values.
+            Number of points along a side without a short list of values.
         feature_names : sequence of d str, default=None
-            Names of all features; None for those of the sides, or of the columns of a table
-            given as ``pool``, ``arms`` or to ``fit``.
+            Names of all features; None for those of the sides, or of the columns of the table
+            ``pool``, ``arms`` or X of ``fit``.
         value_name : str, default=None
             Name of the rewards, for labels.
         value_range : (low, high), default=(-inf, inf)
@@ -152,16 +152,16 @@ class SliceDisplay(_axes.Display):
         check_is_fitted(optimizer, "bounds_")
         _axes.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = _axes.names_of(optimizer, feature_names), _axes.sides_of(optimizer)
+        names, sides = _axes.resolve_names(optimizer, feature_names), _axes.feature_axes(optimizer)
         if features is None:
             features = range(d)
             if d > MOST_PANELS:
                 order = np.argsort(-feature_effects(optimizer).known, kind="stable")
                 features = sorted(order[:MOST_PANELS].tolist())
-        drawn = _axes.numbers_of(features, names, most=d)
+        drawn = _axes.feature_indices(features, names, most=d)
         _axes.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.place_of(optimizer, fixed)
+        point, corners = _axes.slice_position(optimizer, fixed)
         of_drawn = [None if sides is None else sides[i] for i in drawn]
         grids = [
             side.middles()
@@ -173,12 +173,12 @@ class SliceDisplay(_axes.Display):
         for i, grid in zip(drawn, grids, strict=True):
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
-            mean, std, hold = _axes.predicted_at(optimizer, X, [i])
+            mean, std, hold = _axes.predict_points(optimizer, X, [i])
             means.append(mean)
             stds.append(std)
             within += [] if hold is None else [hold]
-        asked, rewards = _axes.asked_of(optimizer)
-        values = _axes.setting_of(point, sides)
+        asked, rewards = _axes.queried_boxes(optimizer)
+        values = _axes.format_point(point, sides)
         pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
         if d > MOST_PANELS:
             pairs = [*(pairs[i] for i in drawn), "..."]
@@ -221,7 +221,7 @@ class SliceDisplay(_axes.Display):
         new = ax is None
         self.axes_: list[Any] = _axes.make_panels(ax, len(self.grids))
         self._start(self.axes_[0])
-        names = _axes.numbered(self.feature_names, len(self.grids))
+        names = _axes.default_names(self.feature_names, len(self.grids))
         for i, (panel, name) in enumerate(zip(self.axes_, names, strict=True)):
             self._draw_side(panel, i)
             panel.set_xlabel(name)
@@ -236,7 +236,7 @@ class SliceDisplay(_axes.Display):
         fit_labels(*self.axes_)
         if new:
             n_columns = self.axes_[0].get_gridspec().ncols
-            add_legend_of_figure(self.figure_, handles_of(self.axes_), 2 * n_columns)
+            add_legend_of_figure(self.figure_, legend_handles(self.axes_), 2 * n_columns)
             if self.title:
                 width = _axes.TITLE_WIDTH * n_columns
                 title = self.figure_.suptitle(fill(self.title, width), fontsize="medium")
@@ -248,7 +248,7 @@ class SliceDisplay(_axes.Display):
     def _draw_side(self, ax: Any, i: int) -> None:
         """Draw one panel: the posterior along a side, the queries, and the recommendation."""
         x = self.grids[i]
-        mean, low, high = _axes.interval_within(self.means[i], self.stds[i], self.value_range)
+        mean, low, high = _axes.clip_interval(self.means[i], self.stds[i], self.value_range)
         side = None if self.sides is None else self.sides[i]
         if self.recommended is not None:
             first, last = self.recommended[i]
@@ -256,7 +256,7 @@ class SliceDisplay(_axes.Display):
                 first = last = 0.5 * (first + last)
             _axes.mark_recommended(ax, first, last)
         if self.within is not None:
-            _axes.shade_beyond(ax, x, self.within[i], _axes.is_short(side))
+            _axes.shade_violations(ax, x, self.within[i], _axes.is_short(side))
         if side is not None and _axes.is_short(side):
             style = {"fmt": "o", "capsize": 4, "label": "posterior mean, 95 % interval"}
             ax.errorbar(x, mean, [mean - low, high - mean], **style)
@@ -268,7 +268,7 @@ class SliceDisplay(_axes.Display):
             middles = self.asked[i].mean(axis=1)
             none = np.zeros(len(middles), dtype=bool)
             here = none if self.here is None or self.rewards is None else self.here[i]
-            style = {"color": _axes.ink_of(ax), "alpha": 0.55, "linestyle": "none"}
+            style = {"color": _axes.label_color(ax), "alpha": 0.55, "linestyle": "none"}
             if not here.all():
                 # Answers far from the slice would seem to contradict it.
                 mark = {"marker": "|", "markersize": 8, "transform": ax.get_xaxis_transform()}
@@ -281,7 +281,7 @@ class SliceDisplay(_axes.Display):
 
 
 def _on_slice(optimizer: Any, point: np.ndarray, asked: np.ndarray, i: int) -> np.ndarray:
-    """Return which queries (n, 2, d) were asked at a point, side ``i`` left out."""
+    """Return a mask (n,) of the queries (n, 2, d) that equal a point except on side ``i``."""
     lower, upper = optimizer.bounds_.T
     same = np.abs(asked - point) <= 1e-9 * (upper - lower)
     same[:, :, i] = True
@@ -289,7 +289,7 @@ def _on_slice(optimizer: Any, point: np.ndarray, asked: np.ndarray, i: int) -> n
 
 
 def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
-    """Draw mean and standard deviation of answers at the same place."""
+    """Draw mean and standard deviation of answers to the same query."""
     places, which, counts = np.unique(x, return_inverse=True, return_counts=True)
     groups = [rewards[which == k] for k in np.flatnonzero(counts > 1)]
     if groups:
@@ -297,7 +297,7 @@ def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
         style = {
             "fmt": "none",
             "capsize": 3,
-            "ecolor": _axes.ink_of(ax),
+            "ecolor": _axes.label_color(ax),
             "elinewidth": 1.0,
             "alpha": 0.7,
         }
@@ -305,14 +305,14 @@ def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
 
 
 def _make_room(figure: Any, letters: Sequence[Any]) -> None:
-    """Make a figure higher if what is above and below its panels takes more than usual."""
+    """Make a figure higher if the letters outside its panels need more room than usual."""
     inches = sum(each.get_window_extent().height for each in letters) / figure.dpi
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + max(0.0, inches - ROOM))
 
 
-def handles_of(axes: Sequence[Any]) -> list[Any]:
-    """Return what a legend of several panels names, once each."""
+def legend_handles(axes: Sequence[Any]) -> list[Any]:
+    """Return the entries of a legend of several panels, each once."""
     handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
     if "posterior mean" in handles:
         handles.pop("posterior mean, 95 % interval", None)

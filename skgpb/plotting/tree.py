@@ -1,4 +1,4 @@
-"""The tree of a search: how deep it went where."""
+"""The tree of a search: its depth in each part of the domain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.plotting._axes import RECOMMENDED, Display, check_has_cells, ink_of, recommendation_of
+from skgpb.plotting._axes import (
+    RECOMMENDED,
+    Display,
+    check_has_cells,
+    find_recommendation,
+    label_color,
+)
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 if TYPE_CHECKING:
@@ -20,33 +26,33 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeDisplay"]
 
-# Area of a node that was never asked, and the area added for the node asked most often, in points;
-# the first area shrinks if there are more nodes than MANY.
+# Area of a node without answers, and the area added for the node with the most, in points; the
+# first area shrinks if there are more nodes than MANY.
 SMALLEST, LARGEST, MANY = 8.0, 150.0, 300
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeDisplay(Display):
-    """Tree of a tree search, to see where it refines and why.
+    """Tree of a tree search, which shows where it refines and why.
 
-    Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition and
-    parents above the middle of their children. A node is the larger the more often its cell was
-    asked for.
+    Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition, and
+    parents above the middle of their children. The area of a node grows with the number of queries
+    of its cell.
 
     Parameters
     ----------
     depth : ndarray of shape (n_nodes,)
         Depth of every node; the root is at 0.
     parent : ndarray of shape (n_nodes,)
-        Node above, -1 for the root.
+        Parent of each node, -1 for the root.
     children : ndarray of shape (n_nodes, K)
-        Nodes below, -1 for leaves.
+        Children of each node, -1 for leaves.
     n_evaluations : ndarray of shape (n_nodes,)
         Number of queries of each node.
     mean : ndarray of shape (n_nodes,)
-        Estimated mean reward; NaN where nothing is known.
+        Estimated mean reward; NaN without an estimate.
     recommended : int, default=-1
-        Finest node around the cell recommended; -1 for none.
+        Finest node that contains the recommended cell; -1 without a recommendation.
     value_name : str, default=None
         Name of the rewards, for labels.
 
@@ -57,9 +63,9 @@ class TreeDisplay(Display):
     mappable_ : matplotlib PathCollection
         The nodes.
     ax_ : matplotlib Axes
-        With the tree.
+        Axes with the tree.
     figure_ : matplotlib Figure
-        With the axes and the colour bar.
+        Figure with the axes and the colour bar.
 
     Examples
     --------
@@ -95,15 +101,15 @@ class TreeDisplay(Display):
         Parameters
         ----------
         optimizer : GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer or another tree search
-            After at least one ``ask``.
+            Optimizer after at least one ``ask``.
         ax : matplotlib Axes, default=None
             Axes to draw on; None for a new figure.
         recommended : Cell, default=None
-            None for ``optimizer.recommend()``, or nothing where that needs a context or an answer.
+            None for ``optimizer.recommend()``, or no mark if that needs a context or an answer.
         value_name : str, default=None
             Name of the rewards, for labels.
         **kwargs : dict
-            For :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -113,14 +119,14 @@ class TreeDisplay(Display):
         check_has_cells(optimizer, "tree of cells")
         tree = cast(Any, optimizer).tree_
         if recommended is None:
-            recommended = recommendation_of(optimizer)
+            recommended = find_recommendation(optimizer)
         display = cls(
             depth=np.asarray(tree.depth),
             parent=np.asarray(tree.parent),
             children=np.asarray(tree.children),
             n_evaluations=np.asarray(tree.n_evaluations),
             mean=_estimates(optimizer, tree),
-            recommended=-1 if recommended is None else _node_around(tree, recommended),
+            recommended=-1 if recommended is None else _containing_node(tree, recommended),
             value_name=value_name,
         )
         return display.plot(ax, **kwargs)
@@ -150,7 +156,7 @@ class TreeDisplay(Display):
             across, down = (np.column_stack([a[above], a[nodes], gap]).ravel() for a in (x, y))
             return across, down
 
-        ink = ink_of(ax)
+        ink = label_color(ax)
         thin = {"color": ink, "alpha": 0.3, "lw": max(0.15, 0.8 * min(1.0, MANY / len(x)))}
         ax.plot(*edges(child), zorder=1, **thin)
         path = self._path()
@@ -161,7 +167,7 @@ class TreeDisplay(Display):
         unknown = np.isnan(self.mean)
         faint: dict[str, Any] = {"color": ink, "alpha": 0.3, "linewidths": 0, "zorder": 3}
         ax.scatter(x[unknown], y[unknown], s=smallest, **faint)
-        # Asked nodes are drawn on top.
+        # Nodes with answers are drawn on top.
         known = np.flatnonzero(~unknown)
         known = known[np.argsort(self.n_evaluations[known] > 0, kind="stable")]
         self.mappable_: PathCollection = ax.scatter(
@@ -211,7 +217,7 @@ class TreeDisplay(Display):
         return position
 
     def _path(self) -> np.ndarray:
-        """Nodes from the recommended one up to the root."""
+        """Return the nodes from the recommended one up to the root."""
         path, node = [], self.recommended
         while node >= 0:
             path.append(node)
@@ -219,8 +225,8 @@ class TreeDisplay(Display):
         return np.array(path, dtype=np.intp)
 
 
-def _node_around(tree: Any, cell: Cell) -> int:
-    """Finest node whose cell is, or contains, the one given."""
+def _containing_node(tree: Any, cell: Cell) -> int:
+    """Return the finest node whose cell is, or contains, the given one."""
     depth, index = cell.depth, cell.index
     while True:
         at = np.flatnonzero((tree.depth == depth) & (tree.index == index))
@@ -230,5 +236,5 @@ def _node_around(tree: Any, cell: Cell) -> int:
 
 
 def _estimates(optimizer: Any, tree: Any) -> np.ndarray:
-    """Return the posterior mean of every node, or the mean of its rewards without one."""
+    """Return the posterior mean of every node; without a posterior the mean of its rewards."""
     return optimizer.predict_query([optimizer.domain_.cell(i) for i in range(len(tree.depth))])

@@ -1,4 +1,4 @@
-"""Test problems of the papers: they know their bounds, optimum and noise."""
+"""Test problems of the papers, with their bounds, optimum and noise."""
 
 from skgpb.problems.advertising import AdvertisingBudget
 from skgpb.problems.gp_draws import gp_draw

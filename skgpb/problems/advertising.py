@@ -1,4 +1,4 @@
-r"""Splitting an advertising budget over campaigns whose response to money is unknown.
+r"""An advertising budget to be split over campaigns with unknown response.
 
 References
 ----------
@@ -28,14 +28,14 @@ __all__ = ["AdvertisingBudget"]
 class AdvertisingBudget:
     r"""Clicks on several campaigns that share one daily budget.
 
-    Campaign i answers to a daily budget x with
+    The clicks of campaign i with a daily budget x are
 
     .. math::
 
         cl_i(x) = \max\left(0,\; cl_{\max} \left( 1 - e^{-\eta_i (x - x_i)} \right)\right)
 
-    clicks plus Gaussian noise: nothing below a threshold :math:`x_i`, then diminishing returns.
-    The defaults are the three campaigns of [Nuara2020]_, whose best split of 20 is (9, 6, 5).
+    plus Gaussian noise: nothing below a threshold :math:`x_i`, then diminishing returns. The
+    defaults are the three campaigns of [Nuara2020]_, whose best split of 20 is (9, 6, 5).
 
     Parameters
     ----------
@@ -48,18 +48,18 @@ class AdvertisingBudget:
     budget : float, default=20.0
         Daily budget for all campaigns together.
     n_arms : int, default=21
-        Number of evenly spaced budgets, from 0 to ``budget``, that a campaign may get.
+        Number of evenly spaced budgets, from 0 to ``budget``, of a campaign.
     noise_variance : float, default=0.1
         Variance of the noise of a campaign's clicks.
 
     Attributes
     ----------
     arms : ndarray of shape (n_arms, 1)
-        The budgets a campaign can get.
+        Possible budgets of a campaign.
     optimum : float
         The largest expected number of clicks of all campaigns together.
     best_allocation : ndarray of shape (n_campaigns,)
-        The budgets that reach it.
+        Budgets with the largest expected number of clicks.
     noise_std : float
         Square root of ``noise_variance``.
 
@@ -127,9 +127,9 @@ class AdvertisingBudget:
         return sqrt(self.noise_variance)
 
     def kernel(self, scale: float | None = None, length_scale: float | None = None) -> Kernel:
-        r"""Matérn kernel (:math:`\nu = 1.5`) for the clicks as a function of one budget.
+        r"""Return a Matérn kernel (:math:`\nu = 1.5`) for the clicks as a function of one budget.
 
-        The paper states neither of the two parameters; the scale decides which algorithm wins.
+        The paper states neither parameter; the scale decides which algorithm wins.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class AdvertisingBudget:
         Parameters
         ----------
         allocation : Allocation or array-like of shape (n_campaigns,)
-            The budget of each campaign, or a query of ``CombinatorialBandit``.
+            Budget of each campaign, or a query of ``CombinatorialBandit``.
 
         Returns
         -------
@@ -198,14 +198,14 @@ class AdvertisingBudget:
         return clicks + self.noise_std * rng.standard_normal(len(clicks))
 
     def _clicks(self, budgets: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Clicks for budgets of shape (..., n_campaigns)."""
-        # -expm1 keeps its digits just above the threshold; far below it is cut off before it
-        # overflows.
+        """Return the clicks for budgets of shape (..., n_campaigns)."""
+        # -expm1 keeps its digits just above the threshold; the maximum with 0 prevents overflow far
+        # below it.
         beyond = np.maximum(budgets - np.asarray(self.thresholds), 0.0)
         return self.max_clicks * -np.expm1(-np.asarray(self.rates) * beyond)
 
     def _set(self, name: str, value: Any) -> None:
-        # The one way to fill in derived fields of a frozen dataclass.
+        # Fields of a frozen dataclass can be set only in this way.
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
         object.__setattr__(self, name, value)

@@ -24,7 +24,7 @@ __all__ = ["gp_draw"]
 
 _NOISE_VARIANCE = 0.1
 _N_ARMS = 100
-# Directions with a prior variance below this fraction of the largest carry rounding only.
+# Directions with a prior variance below this fraction of the largest have rounding errors only.
 _RANK_TOLERANCE = 1e-12
 
 _KERNELS: dict[str, Kernel] = {
@@ -60,12 +60,12 @@ def gp_draw(
     noise_variance: float = _NOISE_VARIANCE,
     random_state: Seed = None,
 ) -> ArmsProblem:
-    """Draw a function from a Gaussian process with mean zero, known on finitely many arms.
+    """Draw a function from a Gaussian process with mean zero, with values on finitely many arms.
 
     Parameters
     ----------
     kernel : {"linear", "se", "matern"} or Kernel, default="se"
-        Prior covariance over the rows of ``arms``; a name for a kernel of the paper.
+        Prior covariance over the rows of ``arms``; or the name of a kernel of the paper.
     arms : array-like of shape (n_arms, d), default=None
         None for the 100 evenly spaced points of [0, 1] of the paper.
     noise_variance : float, default=0.1
@@ -82,9 +82,9 @@ def gp_draw(
     Notes
     -----
     The draw uses the symmetric root of the covariance: smooth kernels make it singular (100 points
-    under the squared exponential have a numerical rank of about 8), which a Cholesky factorisation
-    does not survive. ``rkhs_norm`` is the norm of the draw within the directions that are left,
-    the smallest norm of any function with these values.
+    under the squared exponential have a numerical rank of about 8), so that a Cholesky factor does
+    not exist. ``rkhs_norm`` is the norm of the draw within the remaining directions, the smallest
+    norm of any function with these values.
 
     Examples
     --------
@@ -115,27 +115,27 @@ def gp_draw(
 
 @dataclass(frozen=True, eq=False)
 class ArmsProblem:
-    """A function known on finitely many arms, which answers with noise.
+    """A function on finitely many arms, with noisy answers.
 
     Parameters
     ----------
     arms : ndarray of shape (n_arms, d)
         The arms.
     values : ndarray of shape (n_arms,)
-        The function there.
+        Values of the function on the arms.
     noise_variance : float, default=0.1
         Variance of the Gaussian noise of an answer.
     kernel : Kernel, default=None
         Kernel that the function was drawn from, if it was drawn.
     rkhs_norm : float, default=None
-        Its norm under that kernel, which IGP-UCB asks for as ``guarantee.norm_bound``.
+        Norm under that kernel, which is ``guarantee.norm_bound`` of IGP-UCB.
 
     Attributes
     ----------
     optimum : float
-        The largest of the values.
+        Largest value.
     argmax : int
-        The first arm that has it.
+        First arm with this value.
     """
 
     arms: NDArray[np.float64] = field(repr=False)
@@ -171,8 +171,7 @@ class ArmsProblem:
         Parameters
         ----------
         query : query or int
-            A query of an optimizer over these arms (its ``index`` counts), or the number of an
-            arm.
+            Query of an optimizer over these arms, whose ``index`` is used, or the index of an arm.
 
         Returns
         -------
@@ -189,7 +188,7 @@ class ArmsProblem:
         Parameters
         ----------
         query : query or int
-            As :meth:`value` takes it.
+            See :meth:`value`.
         rng : numpy.random.Generator
             Source of the noise, one draw per answer.
 

@@ -4,13 +4,13 @@ Each is the posterior mean of a Gaussian process conditioned on a few hand-place
 
 1. three hills of similar height, 0.85, 0.87 and 0.98 at 0.05, 0.4 and 0.9 (Fig. 4, left);
 2. a periodic ripple between 0.1 and 0.2 and one peak near 0.95 (Fig. 4, right);
-3. the second with a deep, narrow notch next to the peak and hardly any smoothness, made to show
+3. the second with a deep, narrow notch next to the peak and hardly any smoothness, an example of
    when averages help (Fig. 5).
 
-Appendix E leaves three settings ambiguous (decision D-A8). What reproduces the figures, and what is
-used here: the first function is conditioned with length scale 0.1 (the text says 0.05, which is the
-scale the *algorithms* assume), the ripple covers nine regions of width 0.1 (the text says ten), and
-the "noise standard deviation" 0.005 of the conditioning is a variance.
+Appendix E leaves three settings ambiguous (decision D-A8). The figures are reproduced by the
+following settings: the first function is conditioned with length scale 0.1 (the text says 0.05,
+which is the scale the *algorithms* assume), the ripple covers nine regions of width 0.1 (the text
+says ten), and the "noise standard deviation" 0.005 of the conditioning is a variance.
 
 References
 ----------
@@ -45,7 +45,7 @@ _RIPPLE = np.concatenate(
     ]
 )
 
-#: For each function: the pairs (x, f(x)) it is conditioned on, and the length scale.
+#: For each function: the pairs (x, f(x)) that it is conditioned on, and the length scale.
 _SETTINGS: dict[int, tuple[NDArray[np.float64], float]] = {
     1: (np.array([[0.05, 0.85], [0.2, 0.1], [0.4, 0.87], [0.65, 0.05], [0.9, 0.98]]), 0.1),
     2: (_RIPPLE, 0.05),
@@ -59,11 +59,11 @@ def gpoo_function(number: int, *, mirrored: bool = False) -> GPOOProblem:
     Parameters
     ----------
     number : {1, 2, 3}
-        1 and 2 are the left and the right function of Fig. 4, 3 is the one of Fig. 5.
+        1 and 2 are the left and the right function of Fig. 4, and 3 is the one of Fig. 5.
     mirrored : bool, default=False
         Whether to reflect the function, ``x -> 1 - x``. A deterministic rule for ties prefers one
-        side of the domain, which flatters an algorithm on one function and spoils it on the
-        mirror image: judge on both.
+        side of the domain, which favours an algorithm on one function and harms it on the mirror
+        image: compare on both.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def gpoo_function(number: int, *, mirrored: bool = False) -> GPOOProblem:
 
 @dataclass(frozen=True, eq=False)
 class GPOOProblem:
-    r"""A smooth function on [0, 1] that answers with noisy values, averages or integrals.
+    r"""A smooth function on [0, 1] with noisy answers: values, averages or integrals.
 
     Build it by :func:`gpoo_function`. With prior variance :math:`v = 0.1`, length scale
     :math:`\ell`, and the given pairs :math:`(x_j, y_j)`,
@@ -112,18 +112,18 @@ class GPOOProblem:
     mirrored : bool
         Whether it is reflected, ``x -> 1 - x``.
     x_given, y_given : ndarray of shape (n_pairs,)
-        The pairs the function was made from, before the reflection.
+        Pairs that the function is conditioned on, before the reflection.
     length_scale : float
-        The length scale it was made with. The paper's algorithms assume 0.05 throughout.
+        Length scale of the conditioning. The paper's algorithms assume 0.05 throughout.
     bounds : ndarray of shape (1, 2)
         The domain, ``[[0, 1]]``.
     noise_std : float
         Standard deviation of the Gaussian noise of an answer, 0.1.
     optimum : float
-        Largest value on 1,000 equally spaced points from 0 to 1, as the paper measures it. A value
+        Largest value on 1,000 equally spaced points from 0 to 1, as measured in the paper. A value
         between two of them may be larger by up to 1e-5 (5e-4 for the third function).
     argmax : float
-        The point of that grid where it is attained (the lowest, should there be several).
+        First point of that grid with this value.
     """
 
     number: int
@@ -175,7 +175,7 @@ class GPOOProblem:
         Parameters
         ----------
         query : query or array-like of shape (n_points, 1) or (1,)
-            A cell of an optimizer, or the points themselves.
+            Cell of an optimizer, or the points themselves.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class GPOOProblem:
         Parameters
         ----------
         query : cell
-            Anything with attributes ``lower`` and ``upper``, each of shape (1,).
+            Object with attributes ``lower`` and ``upper``, each of shape (1,).
 
         Returns
         -------
@@ -207,7 +207,7 @@ class GPOOProblem:
         if not lower <= upper:
             raise ValueError(f"lower must not exceed upper; got [{lower}, {upper}].")
         if upper - lower < 0.1 * self.length_scale:
-            # The difference of two erf cancels here, while Gauss's rule is exact to rounding.
+            # The difference of two erf cancels here; Gauss's rule is exact to rounding.
             nodes, weights = np.polynomial.legendre.leggauss(6)
             points = lower + 0.5 * (nodes + 1.0) * (upper - lower)
             return float(self.f(points[:, np.newaxis]) @ weights / 2.0)
@@ -222,11 +222,11 @@ class GPOOProblem:
         Parameters
         ----------
         query : query or array-like
-            As :meth:`average` or :meth:`integral` takes it.
+            See :meth:`average` or :meth:`integral`.
         rng : numpy.random.Generator
             Source of the noise; one draw per answer.
         feedback : {"average", "integral"}, default="average"
-            Kind of answer. "average" covers center feedback too, where a query has one point.
+            Kind of answer. "average" includes center feedback, which has one point.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class GPOOProblem:
         return np.exp(-0.5 * ((x[:, np.newaxis] - centers) / self.length_scale) ** 2)
 
     def _set(self, name: str, value: Any) -> None:
-        # The one way to fill in derived fields of a frozen dataclass.
+        # Fields of a frozen dataclass can be set only in this way.
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
         object.__setattr__(self, name, value)

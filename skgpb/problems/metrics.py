@@ -1,13 +1,13 @@
-r"""Regrets: how far a bandit algorithm stays below the best it could have done.
+r"""Regrets: the difference between the best possible values and those of a bandit algorithm.
 
-Every function takes *true, noiseless values*, first those of the optimum, then those of what the
-algorithm played or recommended. None of them looks at an optimizer, so they serve simulations,
-tables and replayed data alike; a problem of :mod:`skgpb.problems` supplies both arguments::
+Every function takes *true, noiseless values*, first those of the optimum, then those that the
+algorithm played or recommended. No function needs an optimizer, so they serve simulations, tables
+and replayed data alike; a problem of :mod:`skgpb.problems` supplies both arguments::
 
     aggregated_regret(problem.optimum, problem.average(optimizer.recommend()))
 
-Regrets are never clipped. Where the optimum is known on a grid only, a value between two grid
-points may exceed it, and the regret is then slightly negative; hiding that would bias every mean.
+Regrets are never clipped. If the optimum is that of a grid, a value between two grid points may
+exceed it, and the regret is then slightly negative; clipping would bias every mean.
 
 References
 ----------
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def simple_regret(optimum: ArrayLike, value: ArrayLike) -> float | NDArray[np.float64]:
-    r"""Gap between the optimum and the function at a recommended point.
+    r"""Return the gap between the optimum and the function at a recommended point.
 
     Definition 1 of [Zhang2022]_ and (1.3) of [Shekhar2018]_:
     :math:`f(x^*) - f(x_N)`.
@@ -70,7 +70,7 @@ def simple_regret(optimum: ArrayLike, value: ArrayLike) -> float | NDArray[np.fl
 
 
 def aggregated_regret(optimum: ArrayLike, average: ArrayLike) -> float | NDArray[np.float64]:
-    r"""Gap between the optimum and the average over a recommended cell.
+    r"""Return the gap between the optimum and the average over a recommended cell.
 
     Definition 2 of [Zhang2022]_: :math:`f(x^*) - \bar F(X_N)`, where :math:`\bar F(X_N)` is the
     mean of the function over the representatives of the recommended cell. With one representative
@@ -102,7 +102,7 @@ def aggregated_regret(optimum: ArrayLike, average: ArrayLike) -> float | NDArray
 
 
 def cumulative_regret(optimum: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-    r"""Regret summed over the rounds played so far.
+    r"""Return the regret summed over the rounds up to each round.
 
     (1.2) of [Shekhar2018]_: :math:`R_t = \sum_{s \le t} \left( f(x^*) - f(x_s) \right)`.
 
@@ -110,9 +110,8 @@ def cumulative_regret(optimum: ArrayLike, values: ArrayLike) -> NDArray[np.float
     ----------
     optimum : float or array-like of shape (n_rounds,)
         The largest value of the function, one for all rounds or one for each.
-    values : array-like of shape (..., n_rounds)
-        The function at the point played in each round (not the noisy reward). Leading axes, one
-        run per row for instance, are kept.
+    The function at the point played in each round (not the noisy reward). Leading axes, for
+    example one for runs, are kept.
 
     Returns
     -------
@@ -129,7 +128,7 @@ def cumulative_regret(optimum: ArrayLike, values: ArrayLike) -> NDArray[np.float
 
 
 def instant_regret(optimum: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-    r"""Gap between the optimum and the best query made so far.
+    r"""Return the gap between the optimum and the best query up to each round.
 
     Definition 2 of [Zhang2025]_: :math:`f(x^*) - \max_{s \le t} g(a_s)`, where :math:`g(a)` is the
     noiseless answer to the query :math:`a`. As :math:`g` averages :math:`f`, its maximum is below
@@ -158,11 +157,11 @@ def instant_regret(optimum: ArrayLike, values: ArrayLike) -> NDArray[np.float64]
 
 
 def contextual_regret(optima: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-    r"""Regret against the best action for each context, summed over the rounds so far.
+    r"""Return the regret against the best action in each context, summed up to each round.
 
     (5.7) and (5.8) of [Shekhar2018]_:
     :math:`\sum_{s \le t} \left( \sup_a f(c_s, a) - f(c_s, a_s) \right)` with contexts
-    :math:`c_s` the algorithm does not choose.
+    :math:`c_s` that the algorithm does not choose.
 
     Parameters
     ----------

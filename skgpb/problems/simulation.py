@@ -1,4 +1,4 @@
-"""Play several policies on simulated problems, side by side and under the same noise."""
+"""Simulations of several policies on test problems, with the same noise for all."""
 
 from __future__ import annotations
 
@@ -27,28 +27,26 @@ def simulate(
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> Bunch:
-    """Run every policy on every problem several times, and sum the regrets.
+    """Run every policy on every problem several times, and return values and regrets.
 
     Parameters
     ----------
     policies : dict of str to optimizer or callable
         Optimizers, cloned for every run, or functions that take the problem and return an
         optimizer (for a policy that depends on the problem, such as on its arms).
-    problems : problem or list of problems
-        A problem has ``optimum``, the largest value; ``value(query)``, the true value of a
-        query; and ``observe(query, rng)``, its noisy answer, as those of :mod:`skgpb.problems`
-        do.
+    A problem has ``optimum``, the largest value; ``value(query)``, the true value of a
+    query; and ``observe(query, rng)``, its noisy answer; see :mod:`skgpb.problems`.
     n_rounds : int
-        Rounds of a run.
+        Number of rounds of a run.
     n_runs : int, default=1
-        Runs of each policy on each problem.
+        Number of runs of each policy on each problem.
     random_state : int, RandomState instance or None, default=None
-        Every run has seeds of its own, spawned from this one: the same for all policies, so that
-        they meet the same noise in the same round and differences between them are known better
+        Every run has its own seeds, spawned from this one: the same for all policies, so that
+        all have the same noise in the same round, and differences between them are more precise
         than the curves themselves. The first runs do not depend on ``n_runs``. The
-        ``random_state`` of a policy is replaced by the run's.
+        ``random_state`` of a policy is replaced by that of the run.
     n_jobs : int, default=None
-        Runs side by side, through joblib, whose backend the caller chooses by
+        Number of parallel runs by joblib, whose backend the caller chooses with
         ``joblib.parallel_config``. The results do not depend on it.
 
     Returns
@@ -101,7 +99,7 @@ def simulate(
 def _play(
     policy: Any, problem: Any, seed: np.random.SeedSequence, n_rounds: int
 ) -> tuple[NDArray[np.float64], float]:
-    """True values of the queries of one run, and of its recommendation."""
+    """Return the true values (n_rounds,) of the queries of one run, and its recommendation's."""
     noise, draws = (np.random.default_rng(each) for each in seed.generate_state(2))
     optimizer = clone(policy) if isinstance(policy, BaseEstimator) else policy(problem)
     if "random_state" in optimizer.get_params(deep=False):

@@ -18,16 +18,16 @@ from threadpoolctl import ThreadpoolController
 #: Speed: largest number of rows of a small matrix.
 MOST_ROWS_OF_SMALL = 300
 
-# The number of threads is one of the whole process: one block at a time changes it, and gives it
-# back itself, since threadpoolctl may let no other thread do so.
+# The number of threads belongs to the whole process: one block at a time changes it. The block
+# restores it itself, since threadpoolctl does not keep other threads from doing so.
 _holder = Lock()
-# Libraries, and the number of threads that each had before.
+# BLAS libraries, and the number of threads that each had before the block.
 _before: list[tuple[Any, int]] = []
 
 
 @cache
 def _libraries() -> list[Any]:
-    """The BLAS libraries that are loaded: to look for them takes milliseconds."""
+    """Return the loaded BLAS libraries; cached, because finding them takes milliseconds."""
     return [each for each in ThreadpoolController().lib_controllers if each.user_api == "blas"]
 
 
@@ -35,8 +35,8 @@ def _libraries() -> list[Any]:
 def one_thread_if_small(n: int) -> Iterator[None]:
     """Limit BLAS to one thread in the block if matrices have at most MOST_ROWS_OF_SMALL rows.
 
-    So it is for other threads of the process meanwhile. A block that begins within another one, be
-    it in another thread, leaves the number of threads to that.
+    The limit holds for all threads of the process. A block that begins while another one is active,
+    even in another thread, leaves the number of threads to the active one.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def one_thread_if_small(n: int) -> Iterator[None]:
 
 
 def _give_back() -> None:
-    """Restore the numbers of threads, unless somebody changed them in the meantime."""
+    """Restore the numbers of threads, unless they were changed in the meantime."""
     for each, number in _before:
         if number > 1 and each.num_threads == 1:
             each.set_num_threads(number)
@@ -68,7 +68,7 @@ def _give_back() -> None:
 
 
 def _begin_in_child() -> None:
-    """In a forked process: whoever held it in another thread is not there to give it back."""
+    """Restore the threads in a forked process, where the thread that held the lock is missing."""
     global _holder
     _holder = Lock()
     _give_back()

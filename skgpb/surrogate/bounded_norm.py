@@ -1,6 +1,6 @@
-"""Intervals for every f of bounded norm, from a process, what is assumed, and how it is used.
+"""Intervals for every f of bounded norm, from a process, its assumptions and its use.
 
-:mod:`~skgpb.surrogate.widths` proves the widths; here is which of them hold for a run.
+:mod:`~skgpb.surrogate.widths` proves the widths; this module decides which of them hold for a run.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from skgpb.utils.warnings import warn
 
 @dataclass(frozen=True)
 class Widths:
-    """Widths of intervals that hold at all times at once, whatever chose the queries.
+    """Widths of intervals that hold at all times at once, however the queries were chosen.
 
     Attributes
     ----------
     process : GaussianProcess
         Posterior of f.
     guarantee : Guarantee
-        What is assumed of f and the noise.
+        Assumptions about f and the noise.
     alpha : float, array-like, callable or None
-        Noise variances of answers as they were given; None if they are learned.
+        Noise variances of the answers in the user's units; None if they are learned.
     level : callable
-        Returns the one noise variance in use.
+        Function of no arguments that returns the noise variance of all answers.
     standardizes : bool
         Whether answers are divided by their standard deviation.
     learns : bool
         Whether hyperparameters are learned from the answers.
     from_pairs : bool
-        Whether what a query averages is learned from pairs.
+        Whether the averages that queries observe are learned from pairs.
     longest : ndarray of shape (n_theta,) or None
-        Hyperparameters with the longest length scales, where shorter ones are possible that do
-        not contradict the answers. None if those of the process are meant.
+        Hyperparameters with the longest length scales, if shorter ones that do not contradict the
+        answers are tried as well; None if only those of the process are used.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Widths:
         return norm_beta(self.process, *self._bound())
 
     def beta_of_gain(self, gain: float, odds: float) -> float:
-        """(B + R sqrt(2 (gamma + 1 + log(odds / delta))))^2, of IGP-UCB and GP-TS."""
+        """Return (B + R sqrt(2 (gamma + 1 + log(odds / delta))))^2, of IGP-UCB and GP-TS."""
         given = self.guarantee
         log_odds = log(odds / given.failure_probability)
         beta = norm_bound_beta(given.norm_bound, self._noise_share(), gain, log_odds)
@@ -130,30 +130,31 @@ class Widths:
         return np.min(lower, axis=0), np.max(upper, axis=0)
 
     def possible(self) -> list[GaussianProcess]:
-        """Processes, one for each length scale that fits the answers, the longest first."""
+        """Return the processes, one for each length scale that fits the answers, longest first."""
         if self.longest is None:
             return [self.process]
         thetas = shorter(self.process.kernel, self.longest)
         return consistent(self.process, thetas, *self._bound()[:3])
 
     def next_theta(self, n_chosen: int) -> np.ndarray:
-        """Hyperparameters that guide the search next, after some were chosen ``n_chosen`` times.
+        """Return the hyperparameters for the next search, after ``n_chosen`` earlier choices.
 
-        Each length scale has its turn: a search by one alone may never see what contradicts it.
+        The length scales take turns: a search with a single one may never visit the points that
+        contradict it.
         """
         left = self.possible()
         return left[n_chosen % len(left)].kernel.theta
 
     def _bound(self) -> tuple[float, float, float, float]:
-        """Arguments of :func:`~skgpb.surrogate.widths.norm_beta` after the process."""
+        """Return the arguments of :func:`~skgpb.surrogate.widths.norm_beta` after the process."""
         given = self.guarantee
         B, delta = float(given.norm_bound), float(given.failure_probability)
         if self.longest is not None:
-            delta *= 0.5  # the other half is for a length scale that is dropped by its residuals
+            delta *= 0.5  # the other half is for length scales that their residuals rule out
         return B, self._noise_share(), delta, float(given.misspecification)
 
     def _noise_share(self) -> float:
-        """R / sqrt(alpha), where Gaussian noise has R = sqrt(alpha)."""
+        """Return R / sqrt(alpha); Gaussian noise has R = sqrt(alpha)."""
         given = self.guarantee.noise_bound
         if given is None or given == 0.0:
             return float(given is None)

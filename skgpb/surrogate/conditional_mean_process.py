@@ -1,4 +1,4 @@
-r"""The conditional mean process: one posterior of f and of what indirect queries measure.
+r"""The conditional mean process: one posterior of f and of the averages of indirect queries.
 
 Observations are answers z = g(a) + noise with :math:`g(a) = E[f(X) | A = a]`, values
 y = f(x) + noise, or both: functionals of f, whose covariances the kernel of the answers supplies
@@ -60,18 +60,18 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     Parameters
     ----------
     kernel : Kernel, default=None
-        Covariance of f, over points with d coordinates. None takes the base of ``conditional``,
-        and ``ConstantKernel(1.0) * RBF(1.0)`` where that has none.
+        Covariance of f, over points with d coordinates. None stands for the base of
+        ``conditional``, or ``ConstantKernel(1.0) * RBF(1.0)`` if that has none.
     conditional : WindowMean, PolicyMean or ConditionalMean
-        Average that an answer observes. Its ``base`` is replaced by ``kernel``, if one is given.
+        Average that an answer observes. ``kernel``, if given, replaces its ``base``.
     alpha : float or None, default=1e-2
-        Noise variance of an answer or a value, unless :meth:`condition_query` or
-        :meth:`condition_point` is told otherwise. None has :meth:`learn` find it; until then it
-        is 5 % of the mean prior variance of observations, with ``normalize_y`` of 1.
+        Noise variance of an answer or a value for which :meth:`condition_query` or
+        :meth:`condition_point` gets no other. With None :meth:`learn` learns it. Before, it is 5 %
+        of the mean prior variance of observations, or 5 % of 1 with ``normalize_y``.
     model_noise : "auto" or float, default="auto"
-        Variance added to ``alpha`` for answers: the conditional's own error about g. "auto" is
-        ``conditional.model_noise()``: zero where p(x|a) is known, estimated from leave-one-out
-        residuals of the pairs where it is learned.
+        Variance added to ``alpha`` for answers: the error of ``conditional`` about g. "auto" is
+        ``conditional.model_noise()``: zero if p(x|a) is given, and estimated from leave-one-out
+        residuals of the pairs if it is learned.
     mean : callable or float, default=None
         Prior mean of f: m(X) for points (n, d), shape (n,). It implies the prior mean of g. None
         is zero.
@@ -79,10 +79,10 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         Optimizer by which :meth:`learn` maximises the marginal likelihood; None keeps the
         hyperparameters.
     n_restarts_optimizer : int, default=0
-        Further starts of :meth:`learn`.
+        Number of further starts of :meth:`learn`.
     normalize_y : bool, default=False
-        Whether to centre and scale targets, to what the first observations say and to all of them
-        whenever :meth:`learn` is called. ``alpha`` and a ``model_noise`` given as a number stay in
+        Whether to centre and scale targets: by the first observations, and by all observations
+        at each call of :meth:`learn`. ``alpha`` and a ``model_noise`` given as a number stay in
         units of the observations.
     random_state : int, RandomState instance or None, default=None
         Seeds the restarts.
@@ -94,7 +94,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     model_noise_ : float
         Variance added to the noise of answers, in units of the observations.
     alpha_ : float
-        Noise variance in use where none is told: ``alpha``, or what was learned.
+        Noise variance of observations without their own: ``alpha``, or the learned one.
     center_, scale_ : float
         Observations are centred and divided by these; 0 and 1 unless ``normalize_y``.
     n_observations_ : int
@@ -104,10 +104,10 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     Notes
     -----
-    The posterior of equations 4 and 5 of [Zhang2025]_, for functionals of one
-    :class:`~skgpb.surrogate.GaussianProcess`: what was observed and learned is in its model, the
-    same as that of all optimizers. An answer costs O(t^2) after t others, and one row of
-    covariances: with N pairs O(N (t + N)).
+    The posterior is that of equations 4 and 5 of [Zhang2025]_, for functionals of one
+    :class:`~skgpb.surrogate.GaussianProcess`. The observations and the learned hyperparameters are
+    in its model, of the class that all optimizers use. An answer costs O(t^2) after t others, and
+    one row of covariances: with N pairs O(N (t + N)).
 
     Examples
     --------
@@ -161,7 +161,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             Answers.
         alpha : float or array-like of shape (n,), default=None
             Their noise variances, without ``model_noise``; None is the parameter ``alpha``.
-            If that is None, too, NaN stands for noise that is to be learned.
+            If that is None as well, NaN stands for noise that is learned.
 
         Returns
         -------
@@ -172,26 +172,26 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     @locked
     def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
-        """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
+        """Observe values y of f at points X (n, d); see :meth:`condition_query` for the rest."""
         self.observe(self._rows("points", X, one_or_more(X, "X")), y, alpha, False)
         return self._name_columns("points", X)
 
     @locked
     def learn(self, units: tuple[float, float] | None = None, prior: Prior | None = None) -> Self:
-        """Take the most probable hyperparameters of f given all observations.
+        """Learn the most probable hyperparameters of f given all observations.
 
-        ``model_noise="auto"`` follows them. What was observed is kept. Where
-        ``optimizer`` is None hyperparameters are kept, too. Noise that is not known is learned
-        in either case, with a weak prior around 5 % of the variance of observations. If anything
-        fails everything stays as it was.
+        ``model_noise="auto"`` follows them. The observations stay. If ``optimizer`` is None the
+        hyperparameters stay as well. An unknown noise variance is learned in either case, with a
+        weak prior around 5 % of the variance of observations. If the call fails the process does
+        not change.
 
         Parameters
         ----------
         units : tuple (center, scale), default=None
-            Units of the observations from now on; None as ``normalize_y`` says.
+            Units of the observations after the call; None follows ``normalize_y``.
         prior : Prior, default=None
-            On the logarithms of the hyperparameters, in these units; searches begin at its
-            centre. None maximises the marginal likelihood.
+            Prior of the logarithms of the hyperparameters, in these units. The search begins at
+            its centre. None maximises the marginal likelihood.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             return self
         model = self._observing(self._model.process.observed.rows)
         center, scale = self._units_of(np.array(model.samples.reward)) if units is None else units
-        self._show(model.learned(model.proposed(center, scale, prior)))
+        self._show(model.refit(model.fit_in_units(center, scale, prior)))
         return self
 
     # -- predicting -------------------------------------------------------------------------
@@ -230,14 +230,14 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     def predict(
         self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior mean of f at points X (n, d), with deviations or covariance on demand.
+        """Return the posterior mean of f at points X (n, d); deviations or covariance on demand.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
             Points.
         return_std, return_cov : bool, default=False
-            At most one of them; both are of f without noise.
+            At most one may be True; both are of f without noise.
 
         Returns
         -------
@@ -275,18 +275,18 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     def predict_query(
         self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
+        """Return the posterior mean of g at queries A (n, q); see :meth:`predict` for the rest."""
         return self.moments(self._rows("queries", A), return_std, return_cov)
 
     @locked
     def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Joint posterior mean (n + m,) and covariance (n + m, n + m) of f(X), then g(A)."""
+        """Return the joint posterior mean (n + m,) and covariance of f(X), followed by g(A)."""
         rows = self._rows("points", X), self._rows("queries", A)
         return self.moments(np.vstack(rows), False, True)
 
     @locked
     def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
-        """Posterior covariance (n, m) between f at points X (n, d) and g at queries A (m, q)."""
+        """Return the posterior covariance (n, m) of f at points X and g at queries A (m, q)."""
         both = self._rows("points", X), self._rows("queries", A)
         left, right = map(Functionals.of_rows, both)
         return self._ready(left.rows).posterior_covariance(left, right) * self.scale_**2
@@ -305,7 +305,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     @locked
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
-        """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
+        """Return the noise variance of an answer with ``alpha``: ``alpha + model_noise_``."""
         self._prepared()
         return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
 
@@ -331,8 +331,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     @property
     @locked
-    def wild_factors(self) -> dict[int, float]:
-        """Numbers of the outliers, and the factors of their noise variances."""
+    def outlier_factors(self) -> dict[int, float]:
+        """Factors of the noise variances of the outliers, by the indices of the observations."""
         return dict(self._model.samples.factors) if hasattr(self, "_model") else {}
 
     @property
@@ -378,21 +378,21 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @property
     @locked
     def center_(self) -> float:
-        """The number that is subtracted from observations."""
+        """Centre of the units: the number that is subtracted from observations."""
         return self.process_.offset if hasattr(self, "process_") else 0.0
 
     @property
     @locked
     def scale_(self) -> float:
-        """The number by which observations are divided."""
+        """Scale of the units: the number by which observations are divided."""
         return self.process_.scale if hasattr(self, "process_") else 1.0
 
     def _units_of(self, values: np.ndarray) -> tuple[float, float]:
-        """Centre and scale of observations (n,) without the prior mean."""
+        """Return centre and scale of observations (n,) without the prior mean."""
         return center_and_scale(values) if self.normalize_y else (0.0, 1.0)
 
     def _options(self) -> ModelOptions:
-        """Return how the model is to be learned from now on: whenever :meth:`learn` is called."""
+        """Return the options of the model by the present parameters, for each :meth:`learn`."""
         return ModelOptions(
             self.alpha,
             self.optimizer,
@@ -403,7 +403,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         )
 
     def _ready(self, rows: np.ndarray) -> GaussianProcess:
-        """Return the process, created with the first rows, which set the number of columns."""
+        """Return the process, creating it for the columns of the first rows."""
         if not hasattr(self, "_model"):
             kernel, typical = self._prepared(), None
             if self.alpha is None and not self.normalize_y:
@@ -421,29 +421,29 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return self.process_
 
     def _observing(self, rows: np.ndarray) -> Model:
-        """Return the model before rows are observed, as the parameters say now."""
+        """Return the model that is about to observe rows, with the options of the parameters."""
         if hasattr(self, "_model") and not len(self._model.samples):
-            del self._model  # it was made for rows that were only predicted
+            del self._model  # it was created for rows that were only predicted
         self._ready(rows)
         if self._model.options != self._options():
             self._show(self._model.with_options(self._options()))
         return self._model
 
     def _show(self, model: Model) -> None:
-        """Let this be the model."""
+        """Set the model, its process and its kernel."""
         self._model: Model = model
         self.process_: GaussianProcess = model.process
         self.kernel_ = model.process.kernel
 
     @locked
     def showing(self, model: Model) -> Self:
-        """Return a copy that shows another model, that of an optimizer, over rows of its kernel."""
+        """Return a copy with the model of an optimizer, over rows of its kernel."""
         out = copy(self)
         out._show(model)
         return out
 
     def _prior(self, rows: np.ndarray) -> np.ndarray:
-        """Prior means of functionals (n,)."""
+        """Return the prior means of functionals (n,)."""
         if self.mean is None:
             return np.zeros(len(rows))
         mean = self.mean if callable(self.mean) else lambda X: np.full(len(X), float(self.mean))
@@ -455,7 +455,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         single = len(rows) == 1 and isinstance(z, float) and isinstance(given, float)
         usual = single and (0.0 <= given < inf or (learned and isnan(given)))
         if usual and abs(z) <= LARGEST_REWARD:
-            return np.array([z]), np.array([given])  # one answer, as most come
+            return np.array([z]), np.array([given])  # fast path: most observations come one by one
         z = check_numbers(np.atleast_1d(z), "observations", ensure_2d=False)
         check_squares(z, "observations")
         if z.shape != (len(rows),):
@@ -467,16 +467,16 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     @locked
     def observe(
-        self, rows: np.ndarray, z: ArrayLike, alpha: ArrayLike | None = None, asked: bool = True
+        self, rows: np.ndarray, z: ArrayLike, alpha: ArrayLike | None = None, is_answer: bool = True
     ) -> Self:
-        """Observe what rows of ``kernel_`` describe, answers or values of f. Rows are trusted."""
+        """Observe answers, or values of f, for rows of ``kernel_``; rows are trusted."""
         model, gp = self._observing(rows), self.process_
         values, noises = self._checked(rows, z, alpha)
         residuals, units = values - self._prior(rows), (gp.offset, gp.scale)
         try:
             if not len(model.samples):
                 gp.set_units(*self._units_of(residuals))
-            model.observe_rows(rows, residuals, noises, asked)
+            model.observe_rows(rows, residuals, noises, is_answer)
         except BaseException:
             gp.set_units(*units)
             raise
@@ -484,7 +484,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     @locked
     def moments(self, rows: np.ndarray, std: bool = True, cov: bool = False) -> Any:
-        """Posterior of what rows of ``kernel_`` describe, as :meth:`predict_query`."""
+        """Return the posterior for rows of ``kernel_``, like :meth:`predict_query` for queries."""
         if std and cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         prior, result = self._prior(rows), self._ready(rows).moments(rows, std, cov)

@@ -29,37 +29,38 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Speed: largest number of queries whose triangle LAPACK inverts on one thread by itself.
 ALONE = 64
-# Accuracy: variances that are compared, within three deviations of their prior.
+# Accuracy: number of variances that are compared, within three deviations of their prior.
 N_VARIANCES = 25
 
 
 def risk_of_check(number: int) -> float:
-    """Return the part of the risk for check ``number``, from 1; they add up to at most the risk."""
+    """Return the share of the risk for check ``number``, from 1; all shares sum to the risk."""
     return defaults.RISK * 6.0 / (pi * number) ** 2
 
 
-def largest_expected(
+def residual_bound(
     n_residuals: int, risk: float, learned: bool, n_answered: int | None = None
 ) -> float:
-    """Return what no standardised residual of a right model exceeds in absolute value.
+    """Return the bound on all absolute standardised residuals of a correct model.
 
     Parameters
     ----------
     n_residuals : int
-        Number of the residuals.
+        Number of residuals.
     risk : float
-        Probability with which one of them may.
+        Probability with which any residual of a correct model exceeds the bound.
     learned : bool
         Whether the scale of f or of the noise was learned from these answers. One outlier then
-        makes all deviations larger, its own among them, and the bound is that of studentised
+        increases all deviations, including its own, and the bound is that of studentised
         residuals.
     n_answered : int, default=None
-        Number of distinct queries that the scale was learned from; None for that of the residuals.
+        Number of distinct queries that the scale was learned from; None for ``n_residuals``.
 
     Returns
     -------
-    most : float
-        Infinite where a scale was learned from fewer than ten queries, which is too few to judge
+    bound : float
+        Infinite if a scale was learned from fewer than ten queries, which are too few to judge one
+        of them by the others.
         one of them by the others.
     """
     n = n_residuals if n_answered is None else n_answered
@@ -73,12 +74,12 @@ def largest_expected(
 
 
 def leave_one_out(gp: GaussianProcess, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Compare each distinct query from number ``first`` on with its prediction from all others.
+    """Compare each distinct query from index ``first`` on with its prediction from all others.
 
     Returns
     -------
     errors, variances : ndarray of shape (n - first,)
-        Mean answer minus its prediction, and the variance of that, noise included.
+        Mean answer minus its prediction, and the variance of this error, noise included.
     """
     posterior = gp.posterior
     if posterior.n - first <= ALONE:
@@ -87,23 +88,25 @@ def leave_one_out(gp: GaussianProcess, first: int = 0) -> tuple[np.ndarray, np.n
         return posterior.leave_one_out(first)
 
 
-def learned_without(
+def leave_one_out_refit(
     K: np.ndarray, noise: np.ndarray, y: np.ndarray, spreads: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Predict each answer from all others, with the variances that these make most probable.
+    """Predict each answer from all others, with the most probable variances given these others.
 
-    A wrong answer is part of what a model was learned from, which may take it for noise.
+    A model that was learned from a wrong answer may explain it as noise. Here the variances are
+    chosen without the answer that is predicted.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Covariances of what was answered, for the median of the variance of f.
+        Covariances of the observed functionals, for the median of the variance of f.
     noise : ndarray of shape (n,)
         Median noise variances of the answers.
     y : ndarray of shape (n,)
+        Answers.
     spreads : pair of floats
-        Standard deviations of the logarithms of the variance of f and of the noise; 0 where it is
-        known.
+        Standard deviations of the logarithms of the variance of f and of the noise variance; 0 for
+        a variance that is given.
 
     Returns
     -------
@@ -115,9 +118,9 @@ def learned_without(
     Nine answers agree, and one does not:
 
     >>> import numpy as np
-    >>> from skgpb.surrogate.criticism import learned_without
+    >>> from skgpb.surrogate.criticism import leave_one_out_refit
     >>> y = np.array([1.0, 1.1, 0.9, 1.0, 1.2, 5.0, 1.1, 0.9, 1.0, 1.1])
-    >>> errors, variances = learned_without(np.ones((10, 10)), np.ones(10), y, (1.0, 1.5))
+    >>> errors, variances = leave_one_out_refit(np.ones((10, 10)), np.ones(10), y, (1.0, 1.5))
     >>> bool(errors[5] > 3.9 and errors[5] > 10 * variances[5] ** 0.5)
     True
     """
@@ -139,9 +142,9 @@ def learned_without(
 
 
 def explains_nothing(gp: GaussianProcess) -> bool:
-    """Return whether answers are predicted from all others no better than by the others' mean.
+    """Return whether the model predicts answers no better than the mean of the others does.
 
-    The most recent 500 distinct queries are compared. Fewer than ten say nothing.
+    The most recent 500 distinct queries are compared. The result is False for fewer than ten.
     """
     first, n = max(0, len(gp.observed) - defaults.N_CHECKED), len(gp.observed)
     if n < defaults.FIRST_CHECK_LEARNED:
@@ -156,16 +159,17 @@ def explains_nothing(gp: GaussianProcess) -> bool:
 def lacks_fit(gp: GaussianProcess, noise: float) -> bool:
     """Return whether most of a noise variance is variation of f between queries.
 
-    Answers to the same query then agree much better than the noise lets expect. This is a test for
-    lack of fit: their variance is less than half of the noise variance, and that of a right model
-    is as small with a probability of at most ``LACK_OF_FIT``. Where the noise is only less at these
-    queries, their mean answers are as the others let expect; so these must be ``ODDS_OF_ROUGHNESS``
-    times as probable if what the noise exceeds the variance of the answers by is variation of f.
+    Answers to the same query then agree much better than the noise variance predicts. The first
+    test is a test for lack of fit: the variance of repeated answers must be less than half of the
+    noise variance, and as small under a correct model with a probability of at most
+    ``LACK_OF_FIT``. The second test excludes noise that is only lower at the repeated queries:
+    their mean answers must be ``ODDS_OF_ROUGHNESS`` times as probable if the difference of the
+    two variances is variation of f.
 
     Parameters
     ----------
     gp : GaussianProcess
-        The model, and the answers.
+        The model, conditioned on the answers.
     noise : float
         Noise variance of an answer, in units of the process.
     """
@@ -177,8 +181,8 @@ def lacks_fit(gp: GaussianProcess, noise: float) -> bool:
     first = max(0, len(counts) - defaults.N_CHECKED)
     repeated = counts[first:] > 1
     errors, variances = (each[repeated] for each in leave_one_out(gp, first))
-    # Share of the noise that repeats do not have. The model's noise counts as one degree of
-    # freedom, so that equal answers are not exact ones.
+    # Share of the noise that repeated answers do not show. The model's noise counts as one degree
+    # of freedom, so that equal answers are not taken for exact ones.
     hidden = 1.0 - (square + 1.0) / (more + 1.0)
     smooth = variances - hidden * gp.posterior.noises()[first:][repeated]
     rough = smooth + hidden * noise
@@ -197,20 +201,19 @@ class Criticism:
         answer minus its prediction from all others, divided by the standard deviation of that
         prediction, noise included. They are standard normal if the model is right. The mean answer
         counts if a query was answered several times.
-    sizes : ndarray of shape (n,)
-        The same, absolute, and with the square of a thousandth of the range of the answers added to
-        the variance, because a smaller error may be rounding. They decide whether the model is
-        contradicted.
+    Absolute residuals, with the square of a thousandth of the range of the answers added to the
+    variance, because a smaller error may be rounding. They decide whether the answers
+    contradict the model.
     first : int
         Index of the first residual among all distinct queries.
     most : float
-        Largest of the ``sizes`` of a right model, except with the probability ``risk``. Infinite
+        Bound on the ``sizes`` of a correct model, exceeded with probability ``risk``. Infinite
         if a scale was learned from fewer than ten distinct queries.
     repeats : float
         Variance of the answers to one query, divided by the noise variance; NaN if no query was
         answered twice.
     repeats_fit : bool
-        Whether ``repeats`` is plausible under the model.
+        Whether the model makes ``repeats`` plausible.
     """
 
     residuals: np.ndarray
@@ -228,7 +231,7 @@ class Criticism:
 
     @property
     def contradicts(self) -> bool:
-        """True if the model does not explain some answers."""
+        """True if the answers contradict the model."""
         return not self.repeats_fit or bool((self.sizes > self.most).any())
 
     @classmethod
@@ -238,9 +241,9 @@ class Criticism:
         Parameters
         ----------
         gp : GaussianProcess
-            The model, and the answers.
+            The model, conditioned on the answers.
         risk : float, default=None
-            Probability that a right model is reported as contradicted; None for 0.001.
+            Probability that a correct model is reported as contradicted; None for 0.001.
         learned : bool, default=False
             Whether the scale of f or of the noise was learned from these answers. A single outlier
             then increases all standard deviations, including its own, so the bound for studentised
@@ -265,8 +268,8 @@ class Criticism:
         least = defaults.NEGLIGIBLE * float(targets.max() - targets.min()) if n else 0.0
         residuals = errors / np.sqrt(variances)
         sizes = np.abs(errors) / np.sqrt(variances + least**2)
-        # Half of the risk is for the repeats, half for all residuals together.
-        most = largest_expected(n - first, 0.5 * risk, learned, n)
+        # Half of the risk is for the repeated answers, half for all residuals together.
+        most = residual_bound(n - first, 0.5 * risk, learned, n)
         square, _ = posterior.repeat_terms()
         more = int(posterior.counts().sum()) - n
         if not more:
@@ -275,7 +278,7 @@ class Criticism:
         return cls(residuals, sizes, first, most, square / more, fit)
 
 
-def about_contradiction(
+def contradiction_message(
     found: Criticism,
     worst: str,
     kernel: Kernel,
@@ -284,7 +287,7 @@ def about_contradiction(
     knows_noise: bool,
     learns_kernel: bool,
 ) -> str:
-    """Describe how the answers contradict the model, and what can be done.
+    """Return a message on how the answers contradict the model, with a remedy.
 
     Parameters
     ----------
@@ -324,8 +327,8 @@ def about_contradiction(
     )
 
 
-def about_outliers(n: int, worst: str, variance: float) -> str:
-    """Say that n answers count little; the name and the noise variance of the worst."""
+def outliers_message(n: int, worst: str, variance: float) -> str:
+    """Return a message on n outliers, with the name and the noise variance of the worst."""
     some = "one answer is" if n == 1 else f"{n} answers are"
     return (
         f"{some} far from what all others let expect, {worst} by "

@@ -1,6 +1,6 @@
 """Diagnosis of a model: noise, outliers and lack of fit.
 
-What is asked again and by which method a query is recommended depends on this alone.
+The search decides by it which query to replicate, and the recommendation which method to use.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from skgpb.surrogate.exactness import exact_noise, repeats_agree
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import Samples
 
-# Rounding: sum of squared gaps between answers to one query, in units of their noise, that no
-# rounding makes.
+# Rounding: largest sum of squared gaps between answers to one query, in units of their noise, that
+# rounding can cause.
 DIFFER = 1e-3
-# Where the noise is known from, if it was learned.
+# Evidence of the noise, if it was learned.
 LEARNED = {
     "none": "as the answers say",
     "some": "as answers to the same query say",
@@ -31,10 +31,10 @@ LEARNED = {
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What the answers say of their noise, of outliers, and of the fit of the model.
+    """Findings about the answers: their noise, outliers, and the fit of the model.
 
-    Each finding is computed when it is first read, before the next answer is observed; a model
-    with another answer has another diagnosis.
+    Each finding is computed at its first access, which must come before the next observation. A
+    model with another answer has another diagnosis.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class Diagnosis:
     samples : Samples
         The answers.
     n_answers : int
-        Their number.
+        Number of answers.
     noise_variance : float
-        Noise variance of answers that do not say theirs, in units of the process.
+        Noise variance of answers without their own, in units of the process.
     given : float or None
-        The same in the user's units, if it was given.
+        Noise variance in the user's units, if it is given.
     learned_at : int
-        Number of answers when the model was learned at last.
+        Number of answers at the latest refit.
     learns_all : bool
-        Whether the kernel is learned under a prior, which is the default.
+        Whether the kernel is learned with a prior, which is the default.
     standardizes : bool
         Whether the process is in units of the standard deviation of the answers.
 
@@ -64,7 +64,7 @@ class Diagnosis:
     >>> _ = model.observe(np.array([[0.5]]), 1.2)
     >>> model.diagnosis.noise, model.diagnosis.method
     ('some', 'posterior')
-    >>> model.diagnosis.in_words()
+    >>> model.diagnosis.describe()
     {'noise': 'standard deviation 0.1, as given'}
     """
 
@@ -79,9 +79,10 @@ class Diagnosis:
 
     @cached_property
     def noise(self) -> Literal["none", "some", "unclear"]:
-        """Whether answers have noise worth speaking of, as was said or as they say.
+        """Whether answers have noise, as given or as the answers show.
 
-        It is unclear if noise was learned and no two answers to one query show it.
+        "none" is a negligible noise. "unclear" is noise that was learned but that no two answers to
+        one query confirm.
         """
         if self._is_exact:
             return "none"
@@ -90,12 +91,12 @@ class Diagnosis:
 
     @property
     def outliers(self) -> tuple[int, ...]:
-        """Numbers of the samples that are far from what all others let expect."""
+        """Indices of the samples that are far from the predictions by all others."""
         return tuple(self.samples.factors)
 
     @cached_property
     def outlying(self) -> set[int]:
-        """Numbers of the functionals of which all answers are outliers."""
+        """Indices of the functionals of which all answers are outliers."""
         functional, factors = self.samples.functional, self.samples.factors
         if not factors:
             return set()
@@ -103,11 +104,11 @@ class Diagnosis:
         return {functional[s] for s in factors} - believed
 
     @cached_property
-    def doubted(self) -> tuple[int, ...]:
+    def suspects(self) -> tuple[int, ...]:
         """Outliers that are the only answers to their queries and higher than expected.
 
-        Their queries are asked again: one that is lower hides nothing once it counts little; one
-        that is higher may be the top of a narrow peak.
+        The search replicates their queries. A low outlier hides no maximum once its weight is low;
+        a high one may be the top of a narrow peak.
         """
         gp, samples = self.process, self.samples
         return tuple(
@@ -119,10 +120,11 @@ class Diagnosis:
 
     @cached_property
     def repeats_best(self) -> bool:
-        """Whether the query of the best answer is asked again.
+        """Whether the query with the best answer should be replicated.
 
-        Another answer tells noise from roughness of f, if noise was learned from some answers of
-        which no two are to one query.
+        A replicate distinguishes noise from roughness of f. The search needs it if the noise was
+        learned and
+        all answers are to different queries.
         """
         return (
             self.learns_all
@@ -134,7 +136,7 @@ class Diagnosis:
 
     @cached_property
     def lack_of_fit(self) -> str:
-        """Why the model that was learned is not to be believed; empty if it is."""
+        """Reason why the learned model does not fit the answers; empty if it fits."""
         if not (
             self.learns_all and self.learned_at >= defaults.FIRST_LEARNING and self._is_all_learned
         ):
@@ -147,16 +149,16 @@ class Diagnosis:
 
     @property
     def method(self) -> Literal["best_observed", "shrinkage", "posterior"]:
-        """The method by which a query is recommended, if queries are what is to be found."""
+        """Method of the recommendation, if the queries are the targets."""
         if self.process.observed.has_strata:
-            return "posterior"  # answers have effects that are not those of their settings
+            return "posterior"  # answers contain effects of their blocks, besides f
         if self.noise == "none":
             return "best_observed"
         return "shrinkage" if self.lack_of_fit else "posterior"
 
     @cached_property
     def repeats_agree(self) -> bool:
-        """Whether repeated queries say that answers, whose noise is to be learned, have none."""
+        """Whether equal answers to repeated queries show that answers have no noise."""
         return (
             not self._repeats_differ
             and self._is_all_learned
@@ -169,7 +171,7 @@ class Diagnosis:
 
     @property
     def _is_all_learned(self) -> bool:
-        """Whether no answer says its own noise."""
+        """Whether all answers are without a noise variance of their own."""
         return all(map(isnan, self.samples.alpha))
 
     @property
@@ -186,8 +188,8 @@ class Diagnosis:
             return False
         return not self._repeats_differ
 
-    def in_words(self) -> dict[str, str]:
-        """Return what a person reads of the noise and of what is wrong, by its name."""
+    def describe(self) -> dict[str, str]:
+        """Return noise, outliers and lack of fit as texts by name; only the findings present."""
         n, n_far, scale = self.n_answers, len(self.outliers), self.process.scale
         if not n:
             return {}

@@ -1,12 +1,12 @@
 r"""Joint draws of many functionals from a Gaussian process.
 
-If the functionals stay the same, draws of the prior are drawn once for all of them and then
-corrected for the observations (Matheron's rule), so that no posterior covariance is factorised:
+If the functionals stay the same, prior draws of all of them are corrected for the observations
+(Matheron's rule), so that no posterior covariance is factorised:
 
     draw = prior draw + cov(., observed) Q^-1 (y - prior draw at the observed - noise draw).
 
-The root of the prior that this takes is worth its price where it is kept. Where others are drawn
-every time, :func:`posterior_root` is far cheaper: those observed are not among them.
+This needs a root of the prior covariance, which pays only if it is reused. If the functionals
+change with every draw, :func:`posterior_root` is far cheaper: it leaves out the observed ones.
 
 References
 ----------
@@ -25,30 +25,30 @@ from skgpb.kernels.evaluator import Functionals, key_of
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils.roots import pivoted_cholesky, symmetric_root
 
-# Memory: largest number of functionals whose whole prior covariance is decomposed.
+# Memory: largest number of functionals whose full prior covariance is decomposed.
 DENSE = 1000
-# Memory: beyond it, the largest number of columns of a pivoted Cholesky factor;
+# Memory: for more functionals, largest number of columns of a pivoted Cholesky factor.
 MAX_RANK = 512
-# Accuracy: there are fewer if the rest of every variance is below this share of the largest.
+# Accuracy: the factor is complete if all remaining variances are below this share of the largest.
 NEGLIGIBLE_EIGENVALUE = 1e-11
-# Rounding: variance, as a share of the largest of the prior, that is added so that rounding leaves
-# a Cholesky factor: where answers are noisy a tenth of it is enough.
+# Rounding: share of the largest prior variance that is added to all variances, so that rounding
+# leaves a Cholesky factor. With noisy answers a tenth of it is enough.
 ADDED = 1e-12
-# Memory: rows of a posterior covariance that are found at once.
+# Memory: number of rows of a posterior covariance that are computed at once.
 ROWS = 64
 
 
 class PriorRoot:
     """Symmetric square root of the prior covariance of functionals, of low rank.
 
-    The root U diag(s) U' is unique, so that draws do not depend on how it was found. For
-    smooth kernels the numerical rank is far below the number of functionals, and a Cholesky
-    factor does not exist.
+    The root U diag(s) U' is unique, so that draws do not depend on the algorithm. For smooth
+    kernels the numerical rank is far below the number of functionals, and a Cholesky factor does
+    not exist.
 
     Parameters
     ----------
     gp : GaussianProcess
-        Knows the kernel.
+        Process with the kernel.
     functionals : Functionals
         The n functionals to draw.
 
@@ -59,8 +59,8 @@ class PriorRoot:
     scale : ndarray of shape (rank,)
         s.
     rest : ndarray of shape (n,) or None
-        Standard deviations that the low rank leaves out and that are drawn independently, so
-        that every variance is right; None where there are none.
+        Standard deviations that the low rank leaves out, drawn independently so that every
+        variance is right; None if the rank is complete.
     """
 
     left: np.ndarray
@@ -98,20 +98,20 @@ class PriorRoot:
 def posterior_root(
     gp: GaussianProcess, start: int = 0, falls: np.ndarray | None = None
 ) -> np.ndarray | None:
-    """Cholesky factor (m, m) of the posterior covariance of what a process tracks.
+    """Return the Cholesky factor (m, m) of the posterior covariance of the tracked functionals.
 
     A share of 1e-12 of the largest prior variance is added to every variance, which decides all
-    digits that matter. None where rounding is larger, as it may be where answers have no noise.
+    digits that matter. None if rounding is larger, which can happen if answers have no noise.
     O(m^2 (t + m)).
 
     Parameters
     ----------
     gp : GaussianProcess
-        Tracks m functionals from number ``start`` on.
+        Process that tracks m functionals from slot ``start`` on.
     start : int, default=0
-        Number of the first of them.
+        First slot.
     falls : ndarray of shape (p, m), default=None
-        Reductions by pending answers, as :func:`~skgpb.surrogate.pairs.pending_downdate` has them.
+        Reductions by pending answers, as :func:`~skgpb.surrogate.pairs.pending_downdate` returns.
     """
     tracked = Functionals.of_rows(gp.tracked.rows[start:]) if start else gp.tracked
     m = len(tracked)
@@ -133,12 +133,12 @@ def posterior_root(
 class PosteriorDraws:
     """Joint posterior draws of the functionals that a process tracks.
 
-    The root of the prior is kept until the functionals change.
+    The root of the prior covariance is reused until the functionals change.
 
     Parameters
     ----------
     gp : GaussianProcess
-        Its tracked functionals are drawn.
+        Process whose tracked functionals are drawn.
     """
 
     def __init__(self, gp: GaussianProcess) -> None:
@@ -148,9 +148,9 @@ class PosteriorDraws:
         self._root: PriorRoot | None = None
 
     def __call__(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw, shape (n_draws, n_tracked): first all prior draws, then all noise.
+        """Draw from the posterior, shape (n_draws, n_tracked), in O(n (rank + t)) for each draw.
 
-        One draw takes O(n (rank + t)).
+        All prior draws come before all noise in the random numbers.
         """
         gp, posterior = self._gp, self._gp.posterior
         places = self._places()
@@ -174,16 +174,16 @@ class PosteriorDraws:
         return draws
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_root": None}  # large, and found again to the last bit
+        return self.__dict__ | {"_root": None}  # large, and recomputed to the last bit
 
     def _places(self) -> np.ndarray:
-        """Position of each observed functional among the drawn ones."""
+        """Return the position of each observed functional among the drawn ones."""
         observed, n = self._gp.observed, len(self._gp.tracked)
         places = np.empty(len(observed), dtype=np.intp)
         for i in range(len(observed)):
             key = key_of(observed[i])
             if key not in self._position:
-                # Observed, but not tracked: it has to be drawn along with the others.
+                # It is observed but not tracked: draw it together with the tracked ones.
                 self._position[key] = n + len(self._extra)
                 self._extra.append(np.array(observed[i]))
                 self._root = None

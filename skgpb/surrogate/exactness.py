@@ -1,8 +1,9 @@
-r"""Exact answers, which are known by asking a query again.
+r"""Exact answers, detected by repeating a query.
 
-Variation over short distances may be f or noise, and answers to different queries seldom tell.
-Answers to one query do: if they are equal, and more often than by chance, there is no noise. The
-most probable model without noise is then used, with the smoothness that suits it best.
+Variation over short distances may be f or noise, which answers to different queries seldom
+distinguish. Repeated answers do: if answers to one query are equal, and more often than by chance,
+there is no noise. The model is then the most probable one without noise, with the smoothness that
+suits it best.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from skgpb.surrogate.samples import ScaledSamples
 # Rounding: answers to one query agree if they differ by no more than this share of the range of all
 # answers.
 AGREE = 1e-9
-# Rounding: noise variance of exact answers at most, in the least one that is learned (D-H59).
+# Rounding: noise variance of exact answers, at most, in units of the least learned one (D-H59).
 EXACT_NOISE = 2.0
 
 
 def exact_noise() -> float:
-    """Return the noise variance that exact answers may have, as a share of that of the answers."""
+    """Return the largest noise variance of exact answers, as a share of the answers' variance."""
     return EXACT_NOISE * defaults.NOISE_LIMITS[0]
 
 
 def is_of_matern(kernel: Kernel) -> bool:
-    """Return whether a kernel is a constant times Matérn, whose smoothness may be changed.
+    """Return whether a kernel is a constant times a Matérn kernel, whose smoothness may change.
 
-    The Matérn kernel may have main effects, and be one of settings.
+    The Matérn kernel may have main effects, and may be over settings.
     """
     kernel = of_f(kernel)
     if type(kernel) is OnSettings:
@@ -49,20 +50,20 @@ def is_of_matern(kernel: Kernel) -> bool:
     )
 
 
-def of_smoothness(kernel: Any, nu: float) -> Kernel:
-    """Return a constant times a Matérn kernel with another smoothness.
+def with_smoothness(kernel: Any, nu: float) -> Kernel:
+    """Return a constant times a Matérn kernel with the smoothness ``nu``.
 
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import ConstantKernel, Matern
-    >>> of_smoothness(ConstantKernel(2.0) * Matern(0.3, nu=2.5), 0.5)
+    >>> with_smoothness(ConstantKernel(2.0) * Matern(0.3, nu=2.5), 0.5)
     1.41**2 * Matern(length_scale=0.3, nu=0.5)
     """
     if isinstance(kernel, RandomEffect):
-        base = of_smoothness(kernel.base, nu)
+        base = with_smoothness(kernel.base, nu)
         return RandomEffect(base, kernel.variance, kernel.variance_bounds)
     if type(kernel) is OnSettings:
-        return OnSettings(of_smoothness(kernel.base, nu), kernel.space, kernel.prior)
+        return OnSettings(with_smoothness(kernel.base, nu), kernel.space, kernel.prior)
     base = type(kernel.k2)(**{**kernel.k2.get_params(deep=False), "nu": nu})
     return ConstantKernel(kernel.k1.constant_value, kernel.k1.constant_value_bounds) * base
 
@@ -74,20 +75,20 @@ def exact_model(
     optimizer: Callable | str | None,
     start: np.ndarray,
 ) -> dict[str, Any]:
-    """Return the most probable model of exact answers: smoothness, theta and noise.
+    """Return the smoothness, theta and noise of the most probable model of exact answers.
 
-    The noise variance counts as none, in units of the variance of the answers.
+    Its noise variance, a share of the variance of the answers, is small enough to count as none.
 
     Parameters
     ----------
     objective : callable
-        Takes a kernel and samples of known noise; returns the log density of its hyperparameters.
+        Takes a kernel and samples of given noise; returns the log density of its hyperparameters.
     kernel : Kernel
         A Matérn kernel times a constant.
     samples : ScaledSamples
-        The answers, in the units of the prior.
+        The answers, in units of the prior.
     optimizer : "fmin_l_bfgs_b" or callable
-        Finds the most probable hyperparameters.
+        Optimizer of the log density.
     start : ndarray of shape (n_theta,)
         Hyperparameters of a probable model with noise.
     """
@@ -95,7 +96,7 @@ def exact_model(
     without = replace(samples, alpha=np.full(len(samples.y), noise), share=1.0)
     smoothness, found, best = defaults.SMOOTHNESS[-1], start, -inf
     for nu in defaults.SMOOTHNESS:
-        each = of_smoothness(kernel, nu)
+        each = with_smoothness(kernel, nu)
         density = objective(each, without)
         theta, _ = density.maximum([(start, 0.0)], each.bounds, None, optimizer, False)
         value = density(theta)[0]
@@ -105,12 +106,13 @@ def exact_model(
 
 
 def repeats_agree(samples: ScaledSamples) -> bool:
-    """Return whether repeated queries say that answers have no noise.
+    """Return whether repeated answers show that there is no noise.
 
-    That is so if all answers to each repeated query are equal, and more often than by chance. How
-    often counts and grades agree by chance is the share of pairs of different queries whose answers
-    are equal, or for one answer the share of other queries that have it too. The worst answer, if
-    several queries have it, may be a floor, such as a yield of 0: it says nothing.
+    All answers to each repeated query must be equal, and more often than by chance, because counts
+    and grades may agree by chance. The probability of agreement by chance is the share of pairs of
+    different queries with equal answers, or for one answer the share of other queries with the same
+    answer. The worst answer, if several queries have it, may be a floor, such as a yield of 0, and
+    is not evidence.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 r"""The one incremental posterior that every algorithm stands on.
 
-An observation is y = phi(f) + eps with phi linear, so all it takes are covariances between
-functionals. A functional is one row of descriptors (a point, a box, whatever the kernel takes)
-or the mean over a block of rows.
+An observation is y = phi(f) + eps with phi linear, so the posterior needs only covariances between
+functionals. A functional is one row of descriptors (a point, a box, any input of the kernel) or the
+mean over several rows.
 
 References
 ----------
@@ -29,7 +29,7 @@ from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._random_effect import variance_of_effect
 from skgpb.kernels._white import contains_white_noise
-from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, numbered
+from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, unique_rows
 from skgpb.surrogate.kernel_parts import PAIRS_AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils.roots import nonnegative, warn_of_clipping
@@ -38,12 +38,12 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["GaussianProcess"]
 
-# Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
+# Jitter, relative to the largest prior variance: the first that is enough, in this order.
 # Measured at condition 1e12, 1e-10 moves predictions by 8e-7 and 1e-6 by 6e-4.
 JITTERS = tuple(10.0**e for e in range(-10, -3))
 
 
-#: Of tracked functionals: means, variances, and how many observations these take into account.
+#: Of tracked functionals: means, variances, and the number of observations that these include.
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -52,8 +52,8 @@ class GaussianProcess:
     r"""Posterior of a Gaussian process f, given noisy values of linear functionals of it.
 
     Rewards are in the user's units. Inside, the process works with (reward - ``offset``) /
-    ``scale``, the units in which the prior is the kernel; :attr:`posterior` and the arguments
-    and results that say so are in these. Inputs are not validated.
+    ``scale``, the units in which the prior is the kernel. :attr:`posterior` is in these units, and
+    so are the arguments and results that say "units of the process". Inputs are not validated.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class GaussianProcess:
     observed : Functionals
         Distinct functionals observed, in the order of the posterior.
     tracked : Functionals
-        Functionals whose moments follow every observation.
+        Functionals whose moments are updated with every observation.
     posterior : Posterior
         The growing Cholesky factor and the tracked moments, in units of the process.
 
@@ -85,13 +85,13 @@ class GaussianProcess:
     NumericalWarning
         If the Gram matrix is not numerically positive definite. The smallest jitter of
         1e-10, 1e-9, ..., 1e-4 times the largest prior variance that helps is added; beyond
-        that ``numpy.linalg.LinAlgError`` is raised and the state is left as it was.
+        that ``numpy.linalg.LinAlgError`` is raised and the state does not change.
 
     Notes
     -----
     Observing a tracked functional takes O(m t) for m tracked ones and t distinct observations, any
-    other O(t^2 + m t), a repeated one O((t + m) t) at most. With a WhiteKernel repeats are kept
-    apart, because its noise is not known before the hyperparameters are.
+    other O(t^2 + m t), a repeated one O((t + m) t) at most. With a WhiteKernel repeats are not
+    merged, because its noise depends on hyperparameters that may change.
 
     Examples
     --------
@@ -117,13 +117,13 @@ class GaussianProcess:
     def __post_init__(self) -> None:
         self.offset: float = 0.0
         self.scale: float = 1.0
-        # Whether tracked functionals may follow an observation of one of them when it is needed.
+        # Whether the moments of tracked functionals may be updated late, when they are read.
         self.lazy: bool = False
         self.observed: Functionals = Functionals(self.n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(self.n_columns)
         self.posterior: Posterior = Posterior()
         self._position: dict[str, int] = {}
-        # Numbers of tracked functionals that were observed as such, by their slots.
+        # Index of each observed tracked functional among the observed ones, by its slot.
         self._number_at: dict[int, int] = {}
         self.white: bool = contains_white_noise(self.kernel)
         #: Variance of the random effect of each block of observations.
@@ -133,32 +133,32 @@ class GaussianProcess:
     def _evaluator(self) -> Evaluator:
         return evaluator_of(self.kernel, self.n_columns, self.origin, self.sizes)
 
-    def evaluate_afresh(self) -> None:
-        """Take notice of hyperparameters or sizes changed before anything was observed."""
+    def reset_evaluator(self) -> None:
+        """Reset the evaluator, after a change of the kernel or the sizes before any observation."""
         self.__dict__.pop("_evaluator", None)
 
     # -- the prior --------------------------------------------------------------------------
 
     def covariance(self, A: Functionals, B: Functionals) -> np.ndarray:
-        """Noiseless prior covariances (len(A), len(B)), a new C-contiguous array."""
+        """Return noiseless prior covariances (len(A), len(B)), a new C-contiguous array."""
         K = A.covariance(B, self._evaluator)
         if self.effect and A.has_strata and B.has_strata:
             K += self.effect * A.share_strata(B)
         return K
 
     def variance(self, A: Functionals) -> np.ndarray:
-        """Noiseless prior variances, shape (len(A),)."""
+        """Return noiseless prior variances, shape (len(A),)."""
         variance = A.variance(self._evaluator)
         if self.effect and A.has_strata:
             variance += self.effect * (A.strata > 0)
         return variance
 
     def white_noise(self, A: Functionals) -> np.ndarray:
-        """Variance of the kernel's own white noise in each functional, shape (len(A),)."""
+        """Return the variances of the own white noise of the kernel in functionals (len(A),)."""
         return A.white_noise(self._evaluator) if self.white else np.zeros(len(A))
 
     def deviations(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Prior standard deviations (n,) of f at each of ``rows`` minus a functional, its units."""
+        """Return prior standard deviations (n,) of f at rows minus a functional, process units."""
         return self.deviations_from(block)(rows)
 
     def deviations_from(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -177,13 +177,13 @@ class GaussianProcess:
         return deviations
 
     def relative(self, rows: np.ndarray) -> np.ndarray:
-        """Descriptor rows as a kernel takes them that sees nothing but differences."""
+        """Return rows minus the origin, for a kernel that depends on differences only."""
         return rows if self.origin is None else rows - self.origin
 
     # -- observing --------------------------------------------------------------------------
 
     def observe(self, block: np.ndarray, reward: float, noise: float, stratum: int = 0) -> int:
-        """Observe a functional; return its number among the distinct ones. O(t^2 + m t).
+        """Observe a functional; return its index among the distinct ones. O(t^2 + m t).
 
         Parameters
         ----------
@@ -192,13 +192,13 @@ class GaussianProcess:
         reward, noise : float
             The noisy value and its noise variance, in the user's units.
         stratum : int, default=0
-            Number, from 1, of the level of the random effect that it was observed with; 0 for none.
+            Index, from 1, of the level of the random effect in the observation; 0 without one.
         """
         y, noise = (reward - self.offset) / self.scale, noise / self.scale**2
         return self._observe(block, y, noise, stratum)
 
     def observe_tracked(self, slot: int, reward: float, noise: float) -> int:
-        """Observe the tracked functional of a number; as :meth:`observe`, in O(m t)."""
+        """Observe the tracked functional in a slot, like :meth:`observe`, in O(m t)."""
         y, noise = (reward - self.offset) / self.scale, noise / self.scale**2
         if slot in self._number_at:
             return self._repeat(self._number_at[slot], y, noise)
@@ -227,7 +227,7 @@ class GaussianProcess:
     def observe_all(
         self, rows: np.ndarray, rewards: np.ndarray, noises: np.ndarray, merge: bool = True
     ) -> None:
-        """Observe one functional for each row, repeats merged; all or none.
+        """Observe one functional for each row, merging repeats; an error changes nothing.
 
         Parameters
         ----------
@@ -236,21 +236,21 @@ class GaussianProcess:
         rewards, noises : ndarray of shape (n,)
             Noisy values and their noise variances, in the user's units.
         merge : bool, default=True
-            False keeps repeats apart, as white noise does.
+            Whether repeats are merged; with white noise they never are.
         """
         merge = merge and not self.white
         if merge and len(rows) == 1:
             self.observe(rows, float(rewards[0]), float(noises[0]))
             return
         y, noises = (rewards - self.offset) / self.scale, noises / self.scale**2
-        numbers, first = numbered(rows, merge)
+        numbers, first = unique_rows(rows, merge)
         merged = ScaledSamples(numbers, y, noises).merged()
         known = [self.number_of(rows[i : i + 1]) if merge else -1 for i in first]
         fresh = [j for j, number in enumerate(known) if number < 0]
         new = Functionals.of_rows(rows[[first[j] for j in fresh]])
         with unchanged_by_errors(self):
             if len(fresh) < len(known) > 1:
-                # One part may fail after another succeeded: what is changed in place is a copy.
+                # One part may fail after another succeeded: work on a copy of the arrays.
                 vars(self).update(vars(self.copy()))
             self._append(new, merged.y[fresh], merged.noise[fresh], merged.counts[fresh])
             for place, j in enumerate(fresh, len(self.observed) - len(fresh)):
@@ -262,13 +262,13 @@ class GaussianProcess:
             self.posterior.add_repeat_terms(merged.square, merged.log)
 
     def number_of(self, block: np.ndarray) -> int:
-        """Number of a functional among the distinct ones observed, -1 if it was not."""
+        """Return the index of a functional among the distinct observed ones, -1 if it is not."""
         return -1 if self.white else self._position.get(key_of(block), -1)
 
-    # -- what is known ----------------------------------------------------------------------
+    # -- predicting -------------------------------------------------------------------------
 
     def functionals(self, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
-        """Functionals of single rows (n, n_columns), or means over blocks of rows."""
+        """Return the functionals of single rows (n, n_columns), or means over lists of rows."""
         if isinstance(blocks, np.ndarray):
             return Functionals.of_rows(blocks)
         return Functionals.of(blocks, self.n_columns)
@@ -276,14 +276,14 @@ class GaussianProcess:
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
     ) -> Any:
-        """Posterior of functionals, noiseless, in the user's units.
+        """Return posterior moments of functionals, without noise, in the user's units.
 
         Parameters
         ----------
         blocks : list of ndarray of shape (n_rows, n_columns), or ndarray of shape (n, n_columns)
-            Their descriptor rows, or one row for each.
+            Descriptor rows of the functionals, or one row for each.
         std, cov : bool, default=False
-            At most one of them.
+            At most one may be True.
 
         Returns
         -------
@@ -301,10 +301,10 @@ class GaussianProcess:
             C = several.covariance(several, evaluator)
             return mean, (0.5 * (C + C.T) - K @ K.T) * self.scale**2
         prior = several.variance(evaluator)
-        return mean, np.sqrt(self.left_of(prior, K)) * self.scale
+        return mean, np.sqrt(self.posterior_variances(prior, K)) * self.scale
 
-    def left_of(self, prior: np.ndarray, K: np.ndarray) -> np.ndarray:
-        """Prior variances (n,) less what is known, given K (n, t) as ``solve_rows`` leaves it."""
+    def posterior_variances(self, prior: np.ndarray, K: np.ndarray) -> np.ndarray:
+        """Return noiseless variances (n,), given prior ones and K (n, t) after ``solve_rows``."""
 
         def largest() -> float:
             return float(np.append(prior, self.variance(self.observed)).max())
@@ -313,7 +313,7 @@ class GaussianProcess:
         return nonnegative(var, self.kernel, largest, self.scale**2)
 
     def posterior_covariance(self, A: Functionals, B: Functionals) -> np.ndarray:
-        """Posterior covariances (len(A), len(B)), in units of the process."""
+        """Return posterior covariances (len(A), len(B)), in units of the process."""
         K, M = self.covariance(A, self.observed), self.covariance(B, self.observed)
         self.posterior.solve_rows(K)
         self.posterior.solve_rows(M)
@@ -327,18 +327,18 @@ class GaussianProcess:
         slots: Sequence[int] | np.ndarray | None = None,
         moments: Moments | None = None,
     ) -> None:
-        """Follow functionals from now on, O(t^2) each, then O(t) for every observation.
+        """Track functionals: O(t^2) each, and O(t) for every further observation.
 
         Parameters
         ----------
         blocks : list of ndarray of shape (n_rows, n_columns), or ndarray of shape (n, n_columns)
-            Their descriptor rows, or one row for each.
+            Descriptor rows of the functionals, or one row for each.
         slots : sequence of int, default=None
-            Numbers under which they are tracked, in place of what had them or, from the length
-            on, appended. None replaces everything that was tracked.
+            Slots of the functionals. They replace the functionals in these slots; slots from the
+            number of tracked functionals on are appended. None replaces all tracked functionals.
         moments : tuple of ndarray of shape (n,), default=None
-            What the posterior's ``known_moments`` returned for these functionals, in place of what
-            was tracked. Then nothing is solved for before an observation needs it.
+            Result of the posterior's ``known_moments`` for these functionals, which then replace
+            all tracked ones. Nothing is solved before an observation needs it.
         """
         self._number_at = {}
         if slots is None:
@@ -360,20 +360,20 @@ class GaussianProcess:
         self._report_losses()
 
     def _later_covariances(self, slots: np.ndarray, first: int) -> np.ndarray:
-        """Prior covariances of some tracked functionals with what was observed from a number on."""
-        return self.covariance(self.tracked.chosen(slots), self.observed.after(first))
+        """Return prior covariances of tracked slots with the observed from index ``first`` on."""
+        return self.covariance(self.tracked.select(slots), self.observed.after(first))
 
     def tracked_moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior means and noiseless deviations of what is tracked, in the user's units."""
+        """Return posterior means and noiseless deviations of the tracked, in the user's units."""
         mean = self.posterior.tracked_mean() * self.scale + self.offset
         return mean, np.sqrt(self.posterior.tracked_var()) * self.scale
 
     # -- copies -----------------------------------------------------------------------------
 
     def copy(self) -> Self:
-        """Return a process that takes observations of its own from now on.
+        """Return a copy whose later observations are its own.
 
-        Functionals that both track must not be changed in either.
+        The tracked functionals are shared: neither process may change them.
         """
         out = type(self).__new__(type(self))
         vars(out).update(
@@ -388,7 +388,7 @@ class GaussianProcess:
     def fantasize(self, blocks: list[np.ndarray], noises: Iterable[float]) -> Self:
         """Return a copy that has observed its own means at further functionals.
 
-        Means stay, variances shrink exactly as they will whatever the answers are: the
+        Means stay, and variances shrink by the amount that holds for any answers: the
         hallucination of batch methods [Desautels2014]_. Noise variances are in the user's units.
         """
         out = self.copy()
@@ -401,14 +401,14 @@ class GaussianProcess:
     # -- units and hyperparameters ------------------------------------------------------------
 
     def set_units(self, offset: float, scale: float) -> None:
-        """Take other units, keeping every covariance: the prior scales with them."""
+        """Change the units, keeping every covariance: the prior scales with them."""
         if (offset, scale) == (self.offset, self.scale):
             return
         raw = self.posterior.targets() * self.scale + self.offset
         self.posterior.set_targets((raw - offset) / scale, self.scale / scale)
         self.offset, self.scale = offset, scale
 
-    def relearned(
+    def with_hyperparameters(
         self,
         theta: np.ndarray,
         samples: Merged,
@@ -416,9 +416,9 @@ class GaussianProcess:
         scale: float,
         kernel: Kernel | None = None,
     ) -> Self:
-        """Return a process of other hyperparameters and units, of the same observations.
+        """Return a process with other hyperparameters and units, and the same observations.
 
-        It tracks the same functionals. O(t^3 + m t^2); this process stays as it is.
+        It tracks the same functionals. O(t^3 + m t^2); this process does not change.
 
         Parameters
         ----------
@@ -426,7 +426,7 @@ class GaussianProcess:
             Hyperparameters of the kernel.
         samples : Merged
             One merged observation for each distinct functional, in the new units.
-        offset, scale : float
+        Units of the returned process.
             The new units.
         kernel : Kernel, default=None
             Another kernel over the same rows; None for the kernel of this process.
@@ -434,13 +434,13 @@ class GaussianProcess:
         Raises
         ------
         numpy.linalg.LinAlgError
-            Where no documented jitter makes the Gram matrix positive definite.
+            If no documented jitter makes the Gram matrix positive definite.
         """
         kernel = (kernel or self.kernel).clone_with_theta(theta)
         return self._afresh(kernel, samples, offset, scale)
 
     def restore(self, functionals: Functionals, samples: Merged) -> None:
-        """Observe distinct functionals for the first time, from merged samples of each.
+        """Observe distinct functionals, none observed before, from merged samples of each.
 
         ``samples`` are in units of the process.
         """
@@ -450,20 +450,20 @@ class GaussianProcess:
         for i in range(len(functionals)):
             self._position.setdefault(key_of(functionals[i], strata[i]), i)
 
-    def under(self, kernel: Kernel, samples: Merged) -> Self:
-        """Return a process with the same observations under another kernel, tracking nothing."""
+    def with_kernel(self, kernel: Kernel, samples: Merged) -> Self:
+        """Return a process with the same observations and another kernel, tracking nothing."""
         out = self.without_answers(kernel)
         out.offset, out.scale = self.offset, self.scale
         out.restore(self.observed, samples)
         return out
 
     def without_answers(self, kernel: Kernel) -> Self:
-        """Return a process with another kernel over the same rows, which tracks nothing."""
+        """Return a process with another kernel over the same rows, no observations, no tracking."""
         return type(self)(kernel, self.n_columns, self.origin, self.sizes)
 
     @property
     def _answers(self) -> tuple[Any, ...]:
-        """What was observed, and the merged answers, which are observed in one factorisation."""
+        """Rows, offsets and strata of the observed functionals, and their merged observations."""
         observed = self.observed
         return observed.rows, observed.offsets, *vars(self.merged()).values(), observed.strata
 
@@ -480,18 +480,21 @@ class GaussianProcess:
             and np.isfinite([self.offset, self.scale]).all()
             and self.scale > 0.0
         ):
-            raise ValueError(f"these are no answers about {len(observed)} functionals")
+            raise ValueError(
+                f"the file has answers that do not fit {len(observed)} functionals: it is damaged, "
+                "or another version wrote it"
+            )
         self.restore(observed, merged)
 
     def merged(self) -> Merged:
-        """One merged observation for each distinct functional, in units of the process."""
+        """Return one merged observation for each distinct functional, in units of the process."""
         posterior = self.posterior
         square, log = posterior.repeat_terms()
         known = posterior.targets(), self.noises(), posterior.counts()
         return Merged(*known, square, log)
 
     def means_of_f(self) -> np.ndarray:
-        """Posterior means of f (t,) at what was observed, without effects, units of the process."""
+        """Return posterior means (t,) of f at the observed, without effects, in process units."""
         posterior, weights = self.posterior, self.posterior.weights()
         means = posterior.targets() - posterior.noises() * weights
         if self.effect and self.observed.has_strata:
@@ -499,9 +502,12 @@ class GaussianProcess:
         return means
 
     def effects(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior means (n,) and covariances (n, n) of random effects, in the user's units.
+        """Return posterior moments of the random effects of levels 1 to n, in the user's units.
 
-        They are those of the levels 1 to n.
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+        cov : ndarray of shape (n, n)
         """
         levels = np.arange(1, n + 1)[:, np.newaxis]
         K = self.effect * (levels == self.observed.strata).astype(np.float64)
@@ -510,7 +516,7 @@ class GaussianProcess:
         return mean * self.scale, (self.effect * np.eye(n) - K @ K.T) * self.scale**2
 
     def noises(self) -> np.ndarray:
-        """Noise variances of what was observed, in units of the process, white noise aside."""
+        """Return noise variances (t,) of the observed, process units, without white noise."""
         noise = self.posterior.noises()
         return noise - self.white_noise(self.observed) if self.white else noise
 
@@ -529,14 +535,14 @@ class GaussianProcess:
     def _append(
         self, new: Functionals, y: np.ndarray, noise: np.ndarray, counts: np.ndarray
     ) -> None:
-        """Observe functionals that were not observed before, all or none."""
+        """Observe functionals that were not observed before; an error changes nothing."""
         if not len(new):
             return
         variance, noise = self.variance(new), noise + self.white_noise(new)
         K_tracked = self.covariance(self.tracked, new)
 
         def append(jitter: float) -> bool:
-            # Written where they are factorised: the matrix exists once.
+            # Write the covariances where they are factorised: the matrix exists once.
             room, t = self.posterior.room_for(len(new)), len(self.observed)
             for start, some in new.parts(PAIRS_AT_ONCE):
                 stop = start + len(some)
@@ -552,19 +558,19 @@ class GaussianProcess:
     def _append_tracked(
         self, slot: int, prior: Any, noise: float, y: float, jitter: float = 0.0
     ) -> bool:
-        """Observe what is tracked; ``prior`` is its variance, or its covariances with all that is.
+        """Observe a tracked functional; return False, changing nothing, if it needs more jitter.
 
-        Return False, and change nothing, if that needs more jitter.
+        ``prior`` is its variance if the process is lazy, else its covariances with all tracked.
         """
         if self.lazy:
             return self.posterior.append_lazily(slot, prior, noise, y, jitter)
         return self.posterior.append_tracked(slot, prior, noise, y, jitter)
 
     def _append_with_jitter(self, append: Callable[[float], bool], new: Functionals) -> None:
-        """Observe ``new`` with the smallest jitter that helps, or raise and change nothing.
+        """Observe ``new`` with the smallest jitter that is enough, or raise and change nothing.
 
-        If the smallest jitter is not enough, earlier observations got too little of it: their
-        factor is made afresh with as much for each.
+        If the smallest jitter is not enough, earlier observations had too little of it: their
+        factor is computed again with as much for each.
         """
         known = (new, self.tracked, self.observed)
         scale = max(float(self.variance(some).max(initial=0.0)) for some in known)
@@ -584,7 +590,7 @@ class GaussianProcess:
             )
 
     def _jitter_all(self, jitter: float) -> int:
-        """Make the factor afresh with at least this noise variance for all; say who had less."""
+        """Refactorise with noise variances of at least ``jitter``; return how many were less."""
         samples = self.merged()
         n_less = np.count_nonzero(samples.noise < jitter)
         if n_less:
@@ -593,7 +599,7 @@ class GaussianProcess:
         return int(n_less)
 
     def _report_losses(self) -> None:
-        """Warn of what rounding cost, as ``skgpb.exceptions.NumericalWarning`` promises."""
+        """Warn of rounding errors, by the policy in ``skgpb.exceptions.NumericalWarning``."""
         posterior = self.posterior
         if not (posterior.clipped or posterior.doubtful):
             return
@@ -615,7 +621,7 @@ class GaussianProcess:
             if noise < jitter and self.posterior.repeat(i, noise + jitter, y, count):
                 warn_of_jitter(jitter, 1)
                 return i
-        # So much more precise than what was known of it that the digits of an update cancel.
+        # So much more precise than the earlier observation that the digits of an update cancel.
         samples = self.merged()
         total, gap = samples.noise[i] + noise, y - samples.y[i]
         samples.y[i] += gap * (samples.noise[i] / total)
@@ -627,7 +633,7 @@ class GaussianProcess:
         return i
 
     def _afresh(self, kernel: Kernel, samples: Merged, offset: float, scale: float) -> Self:
-        """Condition a new process on the same functionals, with the same tracked ones."""
+        """Return a new process with the same functionals, observed from ``samples`` and tracked."""
         out = type(self)(kernel, self.n_columns, self.origin, self.sizes)
         out.offset, out.scale, out.lazy = offset, scale, self.lazy
         out.restore(self.observed, samples)
@@ -640,7 +646,7 @@ class GaussianProcess:
 
 
 def warn_of_jitter(jitter: float, n: int) -> None:
-    """Report jitter, as the policy in ``skgpb.exceptions.NumericalWarning`` promises."""
+    """Warn of jitter, by the policy in ``skgpb.exceptions.NumericalWarning``."""
     warn(
         f"the Gram matrix is not numerically positive definite: jitter {jitter:.1e} was added to "
         f"the noise variance of {n} observation(s); near-duplicates need a larger alpha",

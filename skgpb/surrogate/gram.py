@@ -1,4 +1,4 @@
-"""Gram matrices of functionals of f, and their derivatives by hyperparameters."""
+"""Gram matrices of functionals of f, and their derivatives with respect to hyperparameters."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from skgpb.kernels._random_effect import RandomEffect
 from skgpb.kernels.evaluator import Functionals, block_means
 from skgpb.surrogate.kernel_parts import covariances
 
-# Memory: rows that are mirrored at once.
+# Memory: number of rows that are mirrored at once.
 MIRRORED = 256
 
 
 def covariance_of(kernel: Kernel, rows: np.ndarray, offsets: np.ndarray | None = None) -> Callable:
-    """Function of theta that returns covariances of functionals, as ``covariances`` does of points.
+    """Return the covariance of functionals as a function of theta, like ``covariances`` of points.
 
-    Functionals are rows of descriptors (n, c), or means over the runs of rows that begin at
+    Functionals are rows of descriptors (n, c), or means over consecutive rows that begin at
     ``offsets``.
     """
     if offsets is None:
@@ -60,11 +60,11 @@ def _covariance_by_features(
 def covariance_of_functionals(
     kernel: Kernel, functionals: Functionals, free: bool, origin: np.ndarray | None = None
 ) -> Callable:
-    """Covariance of functionals as a ``Likelihood`` takes it, thinned; constant unless free."""
+    """Return the covariance of thinned functionals for a ``Likelihood``; constant unless free."""
     if isinstance(kernel, RandomEffect):
         of_f = covariance_of_functionals(kernel.base, functionals, free, origin)
         return _with_effect(of_f, kernel, functionals, free)
-    functionals = functionals.thinned(defaults.N_THINNED)
+    functionals = functionals.thin(defaults.N_THINNED)
     rows, offsets = functionals.rows, functionals.offsets
     if origin is not None:
         rows = rows - origin
@@ -77,7 +77,7 @@ def covariance_of_functionals(
 def _with_effect(
     of_f: Callable, kernel: RandomEffect, functionals: Functionals, free: bool
 ) -> Callable:
-    """Return the covariance of functionals of which some have a random effect in addition to f."""
+    """Return the covariance of functionals, of which some have a random effect added to f."""
     shared = functionals.share_strata(functionals) * np.ones((len(functionals),) * 2)
 
     def covariance(theta: np.ndarray, slopes: bool = True) -> tuple[np.ndarray, Callable]:
@@ -96,7 +96,7 @@ def _with_effect(
 
 
 def fill_above(K: np.ndarray) -> None:
-    """Write what is below the diagonal of a symmetric matrix (n, n) above it."""
+    """Copy the elements of a symmetric matrix (n, n) below its diagonal to those above."""
     for start in range(0, len(K), MIRRORED):
         rows = slice(start, start + MIRRORED)
         K[:start, rows] = K[rows, :start].T
@@ -105,5 +105,5 @@ def fill_above(K: np.ndarray) -> None:
 
 
 def fold(derivatives: np.ndarray) -> np.ndarray:
-    """Derivatives by elements of a symmetric matrix (n, n), those above the diagonal put below."""
+    """Add the derivatives by elements above the diagonal of a symmetric matrix to those below."""
     return np.tril(derivatives) + np.triu(derivatives, 1).T

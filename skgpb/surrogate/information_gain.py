@@ -1,4 +1,4 @@
-r"""Upper bounds on the maximum information gain: what t noisy answers can tell about f.
+r"""Upper bounds on the maximum information gain of t noisy answers about f.
 
 For answers at x_1..x_t with noise variance lambda the information gain is
 
@@ -59,14 +59,14 @@ class GreedyInformationGain:
     kernel : Kernel
         Prior covariance, over rows of ``arms``.
     arms : array-like of shape (n_arms, n_columns)
-        Points, or descriptors of whatever ``kernel`` takes.
+        Points, or descriptors for ``kernel``.
     alpha : float
         Noise variance, > 0.
 
     Attributes
     ----------
     gains : list of float
-        Information gain after 1, 2, ... rounds, as many as were asked for.
+        Information gain after 1, 2, ... rounds, up to the largest t of the calls.
     arms_chosen : list of int
         The arm of each round: the largest posterior variance, ties to the first.
 
@@ -94,7 +94,7 @@ class GreedyInformationGain:
         self.arms_chosen: list[int] = []
 
     def __call__(self, t: int) -> float:
-        """Information gain of t rounds; every new one costs O(n_arms t)."""
+        """Return the information gain of t rounds; every new round costs O(n_arms t)."""
         if not isinstance(t, Integral) or t < 0:
             raise ValueError(f"t must be an integer >= 0, got {t!r}")
         while len(self.gains) < t:
@@ -109,12 +109,12 @@ class GreedyInformationGain:
         return self.gains[t - 1] if t else 0.0
 
     def bound(self, t: int) -> float:
-        """Upper bound on gamma_t: the greedy gain divided by 1 - 1/e."""
+        """Return an upper bound on gamma_t: the greedy gain divided by 1 - 1/e."""
         return self(t) / GREEDY_SHARE
 
 
 def information_gain(kernel: Kernel, X: Any, alpha: float) -> float:
-    """Information gain of answers at given rows, 1/2 log det(I + K / alpha).
+    """Return the information gain of answers at given rows, 1/2 log det(I + K / alpha).
 
     Parameters
     ----------
@@ -149,10 +149,10 @@ def information_gain(kernel: Kernel, X: Any, alpha: float) -> float:
 
 
 def information_gain_order(kernel: Kernel, t: int, d: int) -> float:
-    r"""Growth of gamma_t with constants dropped, Section 3 of [Nuara2020]_.
+    r"""Return the growth of gamma_t with constants dropped, Section 3 of [Nuara2020]_.
 
     d log t for a linear kernel, (log t)^(d + 1) for an RBF kernel and
-    t^(d (d + 1) / (2 nu + d (d + 1))) log t for a Matern kernel. Sums take the largest of their
+    t^(d (d + 1) / (2 nu + d (d + 1))) log t for a Matern kernel. A sum has the largest order of its
     parts; constants, white noise and averages over cells do not matter.
 
     Parameters
@@ -212,7 +212,7 @@ def _stationary_parts(kernel: Kernel) -> list[Kernel]:
 
 
 def norm_bound_beta(B: float, share: float, gain: float, log_odds: float) -> float:
-    r"""Square of the width within which f stays, Theorem 2 of [Chowdhury2017]_.
+    r"""Return the square of the width within which f stays, Theorem 2 of [Chowdhury2017]_.
 
     .. math:: B + \frac{R}{\sqrt{\lambda}} \sqrt{2 (\gamma + 1 + \log(1 / \delta))}
 
@@ -240,17 +240,17 @@ def norm_bound_beta(B: float, share: float, gain: float, log_odds: float) -> flo
 
 
 class GainOfRound:
-    """``information_gain`` of an optimizer over arms: gamma_t as a function of t.
+    """The parameter ``information_gain`` of an optimizer over arms: gamma_t as a function of t.
 
-    It is computed from the arms only once it is asked for.
+    With "greedy" gamma_t is computed from the arms at the first call.
 
     Parameters
     ----------
     optimizer : Search
-        Its kernel, arms and noise are those of the moment.
+        Its present kernel, arms and noise are used.
     """
 
-    # What it was made of may have changed since.
+    # Arms and noise at the start of the run: those of the optimizer may have changed since.
     _kept_fields = ("_arms", "_alpha")
 
     def __init__(self, optimizer: Any) -> None:

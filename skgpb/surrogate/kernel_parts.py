@@ -1,4 +1,4 @@
-"""Covariances of points and their derivatives by hyperparameters, part by part, in blocks.
+"""Covariances of points and their derivatives by hyperparameters, part by part, block by block.
 
 A kernel expression is a tree of sums, products and powers. Every part of it evaluates blocks of
 its covariances K, and returns with each a function, the *pull*, that takes the derivatives A (b, m)
@@ -7,9 +7,9 @@ A pull of a product passes A times one factor to the other, and so on down to th
 derivative of a covariance matrix is ever formed, [RW2006]_ equation 5.9. Radial leaves are
 evaluated in ``skgpb._core._additive``.
 
-A block has some ``rows``, a slice of the points, and as columns the points before ``stop``, its
-last row. Above the diagonal A is zero, since an element below it counts for the one above as well,
-and K need not be right there.
+A block has some ``rows``, a slice of the points, and as columns the points before ``stop``, the end
+of the slice. Above the diagonal A is zero, since an element below it counts for the one above as
+well, and K need not be right there.
 
 References
 ----------
@@ -47,8 +47,8 @@ from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.evaluator import check_covariances
 from skgpb.kernels.tasks import Tasks
 
-# Memory: covariances that are evaluated at once (half a MB, which caches hold with what they are
-# made of).
+# Memory: number of covariances that are evaluated at once (half a MB, which fits into a cache
+# together with their inputs).
 PAIRS_AT_ONCE = 2**16
 # Memory: largest number of derivatives computed at once, of a kernel without a closed form here
 # (512 MB).
@@ -70,15 +70,15 @@ class Part(Protocol):
     size: int
 
     def at(self, theta: np.ndarray, slopes: bool) -> Block:
-        """Return what evaluates blocks at hyperparameters (size,).
+        """Return the function that evaluates blocks at hyperparameters (size,).
 
-        Covariances (b, stop), or one number for all of them, and their pull, which is asked for
-        derivatives only if ``slopes`` says so.
+        It returns covariances (b, stop), or one number for all of them, and their pull, which may
+        be called only if ``slopes`` is True.
         """
 
 
 def part_of(kernel: Kernel, X: np.ndarray) -> Part:
-    """Return the parts of a kernel at points, or descriptors, X (n, c)."""
+    """Return the part of a kernel, with its sub-parts, at points or descriptors X (n, c)."""
     kind = type(kernel)
     if kind in (Sum, Product):
         pair = _Sum if kind is Sum else _Product
@@ -111,10 +111,10 @@ def part_of(kernel: Kernel, X: np.ndarray) -> Part:
 def covariances(kernel: Kernel, X: np.ndarray) -> Callable:
     """Return the function of theta with the values of a kernel for X (n, c), see :class:`Part`.
 
-    It takes theta, and whether derivatives are wanted. It returns K (n, n), a new array, and a
-    function that contracts derivatives of some number by K (n, n) with those of K, to (n_theta,).
-    Above the diagonal K is not known, and those derivatives must be zero: each below it counts for
-    the one above as well.
+    Its arguments are theta and whether derivatives are needed. It returns K (n, n), a new array,
+    and a function that contracts derivatives of some number by K (n, n) with those of K, to
+    (n_theta,). Above the diagonal K is undefined, and those derivatives must be zero: each below it
+    counts for the one above as well.
     """
     part, n = part_of(kernel, X), len(X)
     size = n if n * n <= PAIRS_AT_ONCE else max(1, PAIRS_AT_ONCE // n)
@@ -186,7 +186,7 @@ class _Power:
 
 
 class _Level:
-    """A kernel of one number, fixed or free."""
+    """A kernel with one number as its parameter, fixed or free."""
 
     def __init__(self, value: float, fixed: bool) -> None:
         self.value, self.size = value, 0 if fixed else 1
@@ -215,7 +215,7 @@ class _White(_Level):
 
 
 class _Mixture:
-    """Covariances of the tasks (n,) of rows, by W and kappa."""
+    """Covariances of the tasks (n,) of rows, with W and kappa as hyperparameters."""
 
     def __init__(self, kernel: Tasks, tasks: np.ndarray) -> None:
         self.kernel, self.tasks = clone(kernel), tasks
@@ -240,13 +240,14 @@ class _Mixture:
 
 
 class _Radial:
-    """A kernel of distances in units of length scales, and of those along single axes.
+    """A kernel of distances in units of length scales, in addition of those along single axes.
 
-    An axis, which has a length scale, begins at each of the columns ``starts``.
+    An axis has one length scale. It begins at one of the columns ``starts`` and may have several
+    columns.
     """
 
     def __init__(self, kernel: Any, X: np.ndarray, starts: np.ndarray) -> None:
-        # Only differences matter, and those of coordinates far from zero would cancel.
+        # Only differences matter, and differences of coordinates far from zero would cancel.
         self.columns = np.ascontiguousarray((X - X.mean(axis=0)).T)
         self.starts = starts
         self.widths = np.diff(starts, append=X.shape[1])
@@ -266,7 +267,7 @@ class _Radial:
         scales = self.scale.size if self.learns_scale else 0
         self.size = int(self.learns_shape) + scales + int(self.learns_effects)
         if self.scale.size not in (1, len(starts)):
-            kernel(X[:1])  # raises an error that says what is wrong
+            kernel(X[:1])  # raises scikit-learn's error about the number of length scales
 
     def at(self, theta: np.ndarray, slopes: bool) -> Block:
         shape, scale, effects, d = self.shape, self.scale, self.effects, len(self.starts)
@@ -276,7 +277,7 @@ class _Radial:
             effects, theta = float(np.exp(theta[-1])), theta[:-1]
         if self.learns_scale:
             scale = np.exp(theta)
-        # Single axes, if they have effects, have shorter length scales than all together.
+        # Main effects of single axes have shorter length scales than the kernel of all axes.
         unit = (sqrt(d) if effects else 1.0) / scale
         x = self.columns * (unit if unit.size == 1 else unit.repeat(self.widths)[:, np.newaxis])
         kernel = RadialKernel(x, x, self.starts, self.kind, shape, effects / d)
@@ -298,7 +299,7 @@ class _Radial:
 
 
 class _Own:
-    """Any other kernel, by the derivatives that it returns itself."""
+    """Any other kernel, with the derivatives that it returns itself."""
 
     def __init__(self, kernel: Kernel, X: np.ndarray) -> None:
         self.kernel, self.X, self.size = clone(kernel), X, kernel.n_dims
@@ -317,7 +318,7 @@ class _Own:
         return block
 
     def _tiles(self, kernel: Kernel, rows: slice, stop: int) -> tuple[np.ndarray, Pull]:
-        """Evaluate a block by itself; scikit-learn's kernels differentiate K(X) alone."""
+        """Evaluate a single block; scikit-learn's kernels have derivatives of K(X) only."""
         X, b = self.X[rows], rows.stop - rows.start
         K = np.empty((b, stop))
         if rows.start:

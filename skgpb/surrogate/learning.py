@@ -1,7 +1,7 @@
 """Learning of all models: the most probable hyperparameters and noise, given every answer.
 
-A model says what was observed, in which units, and where searches begin. What is maximised, under
-which priors, and how searches are drawn and compared is the same for all.
+A model supplies the observations, their units and the starts of the searches. The objective, the
+priors, and the drawing and comparing of searches are the same for all models.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import Likelihood, ModelNoise, Prior, restarts
-from skgpb.surrogate.samples import ScaledSamples, share_of
+from skgpb.surrogate.samples import ScaledSamples, subsample
 
 
-def learned_from(
+def fit_hyperparameters(
     kernel: Kernel,
     functionals: Functionals,
     samples: ScaledSamples,
@@ -34,7 +34,7 @@ def learned_from(
     origin: np.ndarray | None,
     model_noise: ModelNoise | None,
 ) -> tuple[np.ndarray, float | None]:
-    """Return hyperparameters theta and the noise variance, None if that is known.
+    """Return the most probable hyperparameters theta, and the noise variance if it is learned.
 
     Parameters
     ----------
@@ -43,28 +43,33 @@ def learned_from(
     functionals : Functionals
         Observed functionals, each once.
     samples : ScaledSamples
-        The answers, in units in which the kernel is meant.
+        The answers, in the units of the kernel.
     starts : list of tuples
         Starts of the searches: theta and a logarithm of the noise. Restarts have the noise of
-        the first. If answers are many, all but the first are tried on a share of them.
+        the first. If answers are many, all starts but the first are tried on a subsample.
     free : bool
-        Whether hyperparameters of the kernel are learned; it has none that is free where they are
-        not.
+        Whether hyperparameters of the kernel are learned. If not, the kernel has no free ones
+        here.
     optimizer : "fmin_l_bfgs_b", callable or None
         Optimizer as in ``GaussianProcessRegressor``; None is L-BFGS-B as well.
     n_restarts : int
-        Further searches, from hyperparameters drawn between their bounds.
+        Number of further searches, from hyperparameters drawn between their bounds.
     random_state : int, RandomState instance or None
-        Draws them.
+        Seeds these draws.
     prior : Prior or None
-        On the logarithms of the hyperparameters; None for a flat one.
+        Prior of the logarithms of the hyperparameters; None for a flat one.
     noise_prior : tuple (Prior, ndarray of shape (1, 2)) or None
-        On the logarithm of the noise variance of answers that do not say theirs, and its limits;
-        None where all do.
+        Prior of the logarithm of the noise variance of answers without their own, and its limits;
+        None if all answers have their own.
     origin : ndarray of shape (n_columns,) or None
-        Subtracted from rows, as :class:`~skgpb.surrogate.gaussian_process.GaussianProcess` has it.
+        Subtracted from rows, see :class:`~skgpb.surrogate.gaussian_process.GaussianProcess`.
     model_noise : ModelNoise or None
         Error variance of the kernel itself, which depends on its hyperparameters.
+
+    Returns
+    -------
+    theta : ndarray of shape (n_theta,)
+    noise : float or None
     """
     of_noise, limits = noise_prior or (None, None)
     if model_noise is not None and not free:
@@ -76,7 +81,7 @@ def learned_from(
 
     objective, share = likelihood(functionals, samples), None
     if len(functionals) > 2 * defaults.N_TRIED and model_noise is None:
-        share = likelihood(*share_of(functionals, samples))
+        share = likelihood(*subsample(functionals, samples))
     bounds = np.empty((0, 2))
     if free:
         (theta, noise), bounds = starts[0], kernel.bounds
@@ -84,7 +89,7 @@ def learned_from(
         starts = starts + [(each, noise) for each in drawn]
     else:
         starts = [(np.empty(0), noise) for _, noise in starts]
-    # With priors the place where a search gets stuck is good enough, and often the best.
+    # With priors the end of a search that stopped early is good enough, and often the best.
     warn = prior is None or not np.isfinite(prior.spread).any()
     best, level = objective.maximum(starts, bounds, limits, optimizer, warn, share)
     return (best if free else kernel.theta), level

@@ -1,12 +1,13 @@
 """Several length scales for one set of answers; the answers rule out some of them.
 
 Each length scale has its own ball of functions that fit (:mod:`skgpb.surrogate.widths`). If f has
-norm at most B for any one of them, its ball contains f at all times with probability 1 - delta. It
-is never empty then, and f is in the smallest interval that covers the intervals of all balls that
-are not empty. No union bound over the length scales is needed, because only that one has to hold. A
-length scale is also dropped if its functions leave residuals larger than noise allows, with the
-other half of delta. The search takes the remaining ones in turn: the longest alone may never look
-where it is contradicted [Berkenkamp2019]_, the shortest alone explores too much [Ziomek2024]_.
+norm at most B for any one of them, its ball contains f at all times with probability 1 - delta.
+This ball is then never empty, and f is in the smallest interval that covers the intervals of all
+balls that are not empty. No union bound over the length scales is needed, because only that one has
+to hold. A length scale is also dropped if its functions leave residuals larger than noise allows,
+with the other half of delta. The search uses the remaining ones in turn: the longest alone may
+never visit the points that contradict it [Berkenkamp2019]_, the shortest alone explores too much
+[Ziomek2024]_.
 
 References
 ----------
@@ -27,7 +28,7 @@ from skgpb.surrogate.widths import fits
 
 
 def are_length_scales(kernel: Kernel) -> np.ndarray:
-    """Return which of the free hyperparameters of a kernel are length scales (n_theta,)."""
+    """Return a mask (n_theta,) of the free hyperparameters that are length scales."""
     return np.array(
         [
             each.name.endswith("length_scale")
@@ -40,12 +41,12 @@ def are_length_scales(kernel: Kernel) -> np.ndarray:
 
 
 def shorter(kernel: Kernel, theta: np.ndarray) -> list[np.ndarray]:
-    """Hyperparameters with the length scales of theta and shares of them, longest first.
+    """Return hyperparameters with the length scales of theta and shares of them, longest first.
 
     Parameters
     ----------
     kernel : Kernel
-        Has length scales that are not fixed; none is taken below its bounds.
+        Kernel with free length scales; shares below their bounds are left out.
     theta : ndarray of shape (n_theta,)
         Logarithms of the hyperparameters.
     """
@@ -81,10 +82,10 @@ def consistent(
     Returns
     -------
     processes : list of GaussianProcess
-        In the order of ``thetas``, without what ``gp`` tracks; the last of all where all
-        contradict the answers.
+        In the order of ``thetas``, without tracked functionals; only the process of the last theta
+        if the answers contradict all.
     """
     merged = gp.merged()
-    processes = [gp.under(gp.kernel.clone_with_theta(theta), merged) for theta in thetas]
+    processes = [gp.with_kernel(gp.kernel.clone_with_theta(theta), merged) for theta in thetas]
     left = [each for each in processes if fits(each, B, share, failure_probability)]
     return left or processes[-1:]

@@ -1,19 +1,19 @@
-r"""Hyperparameters and noise from the answers themselves: marginal likelihood and what tempers it.
+r"""Hyperparameters and noise from the answers: marginal likelihood, and priors that temper it.
 
 Samples :math:`y_j = \varphi_{i(j)}(f) + \epsilon_j` of n distinct functionals have the density of
-[RW2006]_ equation 5.9 with covariance :math:`A K A^T + D`. All samples of one functional only enter
-through their precision-weighted mean, and through a term without the kernel, so that everything is
+[RW2006]_ equation 5.9 with covariance :math:`A K A^T + D`. The samples of one functional enter only
+through their precision-weighted mean, and through a term without the kernel, so that the cost is
 O(n^3) in the *distinct* functionals, however often each was observed. The noise variance
-:math:`\sigma^2` of samples that did not come with their own is one more hyperparameter, and its
-gradient is the one of expectation maximisation,
+:math:`\sigma^2` of samples without their own is one more hyperparameter, and its gradient is the
+one of expectation maximisation,
 
 .. math:: \frac{\partial \log p}{\partial \log \sigma^2} = \frac12 \sum_j
           \left(\frac{(y_j - \hat f_{i(j)})^2 + v_{i(j)}}{\sigma^2} - 1\right),
 
 with the posterior mean :math:`\hat f` and variance :math:`v` of the functional.
 
-A likelihood of few answers is flat or has its maximum at the border: priors on the logarithms keep
-it sane, and what is found is the most probable value.
+A likelihood of few answers is flat or has its maximum at the border. Priors on the logarithms
+prevent that; the result is the most probable value.
 
 References
 ----------
@@ -45,31 +45,30 @@ from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils.warnings import warn as warn_user
 
-# Rounding: known noise variances are taken to be at least so large, in units of the variance of the
-# answers.
+# Rounding: lower limit of given noise variances, in units of the variance of the answers.
 LEAST_NOISE = 1e-10
-# Accuracy: relative precision of a log density with priors that is worth searching for.
+# Accuracy: relative precision of a log density with priors at which a search stops.
 CONVERGED = 1e-6
-# Accuracy: log density by which a start has to end above the first to be followed (D-H20).
+# Accuracy: gain in log density over the first search for which the end of another is used (D-H20).
 HIGHER = 0.1
 
 
-def next_learning(relearn: str | int | None, last: int, first: int | None = None) -> float:
-    """Number of observations from which hyperparameters are learned next, whoever learns them.
+def next_refit(relearn: str | int | None, last: int, first: int | None = None) -> float:
+    """Return the number of observations at which hyperparameters are learned next.
 
     Parameters
     ----------
     relearn : "growing", "doubling", int or None
-        When to learn: whenever the number of observations has grown by a quarter or doubled, each
-        time that this number of observations was added, or never.
+        When to learn: whenever the number of observations has grown by a quarter or doubled,
+        whenever this number of observations was added, or never.
     last : int
-        Number of observations at the last time, at first 0.
+        Number of observations at the latest refit; 0 before the first.
     first : int, default=None
-        Fewest observations that a growing number is learned from; None for four.
+        Number of observations at the first refit, if their number grows; None for four.
 
     Examples
     --------
-    >>> next_learning("growing", 8), next_learning(3, 6), next_learning(None, 0)
+    >>> next_refit("growing", 8), next_refit(3, 6), next_refit(None, 0)
     (10, 9, inf)
     """
     if isinstance(relearn, str):
@@ -78,10 +77,10 @@ def next_learning(relearn: str | int | None, last: int, first: int | None = None
     return inf if relearn is None else last + relearn
 
 
-def last_learning(relearn: str | int | None, n: int, first: int | None = None) -> int:
-    """Number of observations that were learned from last, of n that came one by one; or 0."""
+def last_refit(relearn: str | int | None, n: int, first: int | None = None) -> int:
+    """Return the number of observations at the latest refit, if n arrived one by one; or 0."""
     last = 0
-    while (following := next_learning(relearn, last, first)) <= n:
+    while (following := next_refit(relearn, last, first)) <= n:
         last = int(following)
     return last
 
@@ -93,10 +92,10 @@ class Prior:
     Attributes
     ----------
     center, spread : ndarray of shape (n_theta,)
-        Means and standard deviations; an infinite one for no prior.
+        Means and standard deviations; an infinite deviation is a flat prior.
     """
 
-    #: Arguments that a file holds of it.
+    #: Names of the arguments in a file.
     arguments: ClassVar[tuple[str, ...]] = ("center", "spread")
     center: np.ndarray
     spread: np.ndarray
@@ -107,17 +106,17 @@ class Prior:
         )
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Logarithm of the density at theta, up to a constant, and its gradient."""
+        """Return the logarithm of the density at theta, up to a constant, and its gradient."""
         gap = (theta - self.center) / self.spread
         return -0.5 * float(gap @ gap), -gap / self.spread
 
 
 def default_kernel(bounds: np.ndarray, smooth: bool = False, main_effects: bool = False) -> Kernel:
-    """``ConstantKernel * Matern(nu=2.5)`` with a length scale for every side of a box (d, 2).
+    """Return ``ConstantKernel * Matern(nu=2.5)`` with a length scale for each side of a box (d, 2).
 
-    For standardised answers; with ``smooth`` an RBF kernel, whose averages over cells have a closed
-    form. With ``main_effects`` single sides have an effect of their own, if there are several. The
-    hyperparameters are at the medians of :func:`default_prior`.
+    It is for standardised answers. With ``smooth`` it has an RBF kernel, whose averages over cells
+    have a closed form. With ``main_effects`` single sides have an effect of their own, if there are
+    several. The hyperparameters are at the medians of :func:`default_prior`.
     """
     side = bounds[:, 1] - bounds[:, 0]
     side = np.where(side > 0.0, side, 1.0)
@@ -136,7 +135,7 @@ def default_kernel(bounds: np.ndarray, smooth: bool = False, main_effects: bool 
 
 
 def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
-    """Prior on the hyperparameters of :func:`default_kernel`, log-normal around its own."""
+    """Return the prior of the hyperparameters of :func:`default_kernel`, log-normal around them."""
     d = len(bounds)
     spread = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
     if main_effects and d > 1:
@@ -145,10 +144,11 @@ def default_prior(bounds: np.ndarray, main_effects: bool = False) -> Prior:
 
 
 def smooth_kernel(bounds: np.ndarray) -> Kernel:
-    """``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2).
+    """Return ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2).
 
-    A few averages cannot tell roughness from noise, and their likelihood is often largest for no
-    length scale at all. It is searched between a fifteenth and twice the sides.
+    A few averages cannot distinguish roughness from noise, and their likelihood is often largest
+    for a length scale of zero. The length scales are limited to between a fifteenth and twice the
+    sides.
     """
     side = bounds[:, 1] - bounds[:, 0]
     limits = np.outer(side, defaults.SMOOTH_LENGTH_LIMITS)
@@ -159,9 +159,9 @@ def smooth_kernel(bounds: np.ndarray) -> Kernel:
 
 
 def smooth_prior(theta: np.ndarray) -> Prior:
-    """Prior on the hyperparameters of :func:`smooth_kernel`, log-normal around ``theta``.
+    """Return a log-normal prior of the hyperparameters of :func:`smooth_kernel` around ``theta``.
 
-    It keeps a dozen answers from being explained by a function that does not vary along one axis.
+    It prevents that a dozen answers are explained by a function that is constant along one axis.
     """
     spread = [defaults.SMOOTH_AMPLITUDE_SPREAD, *[defaults.SMOOTH_LENGTH_SPREAD] * (len(theta) - 1)]
     return Prior(theta, np.array(spread))
@@ -169,36 +169,36 @@ def smooth_prior(theta: np.ndarray) -> Prior:
 
 @dataclass(frozen=True, eq=False)
 class ModelNoise:
-    """Variance of the kernel's own error in each of n samples, at any hyperparameters.
+    """Variance of the kernel's own error in each of n samples, as a function of hyperparameters.
 
     Parameters
     ----------
     kernel : IndirectKernel
-        Says what variance its answers have.
-    asked : ndarray of bool, shape (n,)
-        Whether a sample is an answer.
+        Kernel with the method ``model_noise``.
+    is_answer : ndarray of bool, shape (n,)
+        Whether a sample is an answer, and not a value of f.
     fixed : float or None
-        A variance that does not depend on the hyperparameters, instead of the kernel's.
+        Variance that replaces the kernel's own and does not depend on the hyperparameters.
     """
 
     kernel: Any
-    asked: np.ndarray
+    is_answer: np.ndarray
     fixed: float | None
 
     def at(self, theta: np.ndarray) -> ModelNoise:
-        """Return the same, held at these hyperparameters."""
-        return ModelNoise(self.kernel, self.asked, self._variance(theta))
+        """Return the same model noise, fixed at these hyperparameters."""
+        return ModelNoise(self.kernel, self.is_answer, self._variance(theta))
 
     def variances(self, theta: np.ndarray) -> np.ndarray:
-        """Return the variances (n,) alone: derivatives take longer."""
-        return self._variance(theta) * self.asked
+        """Return the variances (n,) without their derivatives, which take longer."""
+        return self._variance(theta) * self.is_answer
 
     def __call__(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Variances (n,), and their derivatives (n, p)."""
+        """Return the variances (n,), and their derivatives (n, p)."""
         if self.fixed is not None:
-            return self.variances(theta), np.zeros((len(self.asked), len(theta)))
+            return self.variances(theta), np.zeros((len(self.is_answer), len(theta)))
         slopes = self.kernel.clone_with_theta(theta).model_noise_gradient()
-        return self.variances(theta), np.outer(self.asked, slopes)
+        return self.variances(theta), np.outer(self.is_answer, slopes)
 
     def _variance(self, theta: np.ndarray) -> float:
         if self.fixed is not None:
@@ -212,18 +212,18 @@ class Likelihood:
     Parameters
     ----------
     covariance : callable
-        Takes theta; returns K (n, n) of the distinct functionals, and a function that contracts
-        derivatives by K with those of K by theta, as
-        :func:`~skgpb.surrogate.kernel_parts.covariances` does.
+        Function of theta. It returns K (n, n) of the distinct functionals, and a function that
+        contracts derivatives by K with those of K by theta, like
+        :func:`~skgpb.surrogate.kernel_parts.covariances`.
     samples : ScaledSamples
         The observations.
     prior : Prior or None
-        On the kernel's hyperparameters.
+        Prior of the kernel's hyperparameters.
     noise_prior : Prior or None
-        On the logarithm of the unknown noise variance; None where it is not among the arguments.
+        Prior of the logarithm of the unknown noise variance; None if it is not an argument.
     further : callable, default=None
-        Takes theta; returns noise variances (n_samples,) to add to those of the samples, and their
-        derivatives (n_samples, n_theta).
+        Function of theta that returns noise variances (n_samples,) to add to those of the samples,
+        and their derivatives (n_samples, n_theta).
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class Likelihood:
         self._samples = replace(samples, alpha=known)
         if noise_prior is not None:
             self._samples.alpha[unknown] = np.nan
-        # If all noise is known, or all is unknown, merging once is enough.
+        # If all noise is given, or all is unknown, merging once is enough.
         self._merged: Merged | None = None
         if further is None and (noise_prior is None or unknown.all()):
             self._merged = self._samples.merged(1.0)
@@ -256,10 +256,11 @@ class Likelihood:
         warn: bool,
         share: Likelihood | None = None,
     ) -> tuple[np.ndarray, float | None]:
-        """Hyperparameters theta within ``bounds``, and noise variance, of the largest value found.
+        """Return theta within ``bounds``, and the noise variance, with the largest value.
 
-        A start is theta with a log noise. Without ``noise_limits`` there is no noise to be found,
-        and None is returned for it. Starts after the first are tried on a ``share`` of the answers.
+        A start is theta with a log noise. Without ``noise_limits`` the noise variance is no
+        argument, and None is returned for it. All starts but the first are tried on ``share``, the
+        likelihood of a subsample.
         """
         several, limits = [theta for theta, _ in starts], bounds
         if noise_limits is not None:
@@ -268,12 +269,12 @@ class Likelihood:
         several = several[:1] + [x for x in several[1:] if not np.allclose(x, several[0])]
         with one_thread_if_small(int(self._samples.functional.max(initial=-1)) + 1):
             if share is not None and len(several) > 1:
-                several = promising(share, several, limits, optimizer)
+                several = promising_starts(share, several, limits, optimizer)
             best = most_probable(self, several, limits, optimizer, warn)
         return (best, None) if noise_limits is None else (best[:-1], float(np.exp(best[-1])))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value, up to a constant of the priors, and gradient."""
+        """Return the value, up to a constant of the priors, and the gradient."""
         samples, learned = self._samples, self._noise_prior is not None
         theta = x[:-1] if learned else x
         noise = float(np.exp(x[-1])) if learned else np.nan
@@ -319,9 +320,9 @@ class Likelihood:
 
 
 def center_and_scale(y: np.ndarray) -> tuple[Any, Any]:
-    """Mean and standard deviation of targets (n,) or (n, k), as scikit-learn scales by them.
+    """Return mean and standard deviation of targets (n,) or (n, k), as scikit-learn does.
 
-    The scale is 1 where they differ by no more than rounding.
+    The scale is 1 if the targets differ by no more than rounding.
     """
     scale = np.std(y, axis=0)
     tiny = scale < 10 * np.finfo(float).eps * np.maximum(1.0, np.abs(y).max(axis=0))
@@ -335,7 +336,7 @@ def log_likelihood(
     Y: np.ndarray,
     eval_gradient: bool = False,
 ) -> Any:
-    """Log marginal likelihood of targets Y (n,) or (n, q), and its gradient in theta.
+    """Return the log marginal likelihood of targets Y (n,) or (n, q), and its gradient in theta.
 
     [RW2006]_ equation 5.9 with the Gram matrix of the functionals.
     """
@@ -370,12 +371,12 @@ def maximise_likelihood(
     n_restarts: int = 0,
     random_state: Any = None,
 ) -> None:
-    """Set a kernel to the hyperparameters of the largest log marginal likelihood found.
+    """Set a kernel to the hyperparameters with the largest log marginal likelihood.
 
     Parameters
     ----------
     kernel : Kernel
-        Its hyperparameters are the first start.
+        Kernel whose hyperparameters are the first start.
     functionals : Functionals
         The n observed functionals.
     noise : ndarray of shape (n,)
@@ -383,11 +384,11 @@ def maximise_likelihood(
     Y : ndarray of shape (n,) or (n, q)
         Targets.
     optimizer : "fmin_l_bfgs_b" or callable
-        As :class:`sklearn.gaussian_process.GaussianProcessRegressor` takes it.
+        Optimizer as in :class:`sklearn.gaussian_process.GaussianProcessRegressor`.
     n_restarts : int, default=0
-        Further starts, drawn log-uniformly from the bounds.
+        Number of further starts, drawn log-uniformly from the bounds.
     random_state : int, RandomState instance or None, default=None
-        Seeds them.
+        Seeds the restarts.
     """
     covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
 
@@ -401,13 +402,13 @@ def maximise_likelihood(
 
 
 def restarts(theta: np.ndarray, bounds: np.ndarray, n: int, random_state: Any) -> list[np.ndarray]:
-    """``theta``, and n further starts drawn uniformly from its bounds (p, 2)."""
+    """Return ``theta`` and n further starts, drawn uniformly from its bounds (p, 2)."""
     rng = check_random_state(random_state)
     return [theta, *(rng.uniform(*bounds.T) for _ in range(n))]
 
 
 def check_restarts(kernel: Kernel, n_restarts: int) -> None:
-    """Raise ValueError where starts of a search cannot be drawn from the bounds of a kernel."""
+    """Raise ValueError if starts of a search cannot be drawn from the bounds of a kernel."""
     if n_restarts > 0 and not np.isfinite(kernel.bounds).all():
         raise ValueError(
             f"n_restarts_optimizer={n_restarts} draws starts between the bounds of the "
@@ -423,20 +424,21 @@ def most_probable(
     optimizer: Callable | str | None = "fmin_l_bfgs_b",
     warn: bool = True,
 ) -> np.ndarray:
-    """Return the argument of the largest value found from several starts, within bounds (p, 2).
+    """Return the argument with the largest value, by searches from several starts, within bounds.
 
-    ``warn`` says whether a search that stopped early is worth a ConvergenceWarning. ``optimizer``
-    has the signature of scikit-learn's: it minimises ``obj_func(x, eval_gradient)``.
+    ``bounds`` has shape (p, 2). With ``warn`` a search that stops early issues a
+    ConvergenceWarning. ``optimizer`` has the signature of scikit-learn's: it minimises
+    ``obj_func(x, eval_gradient)``.
     """
     best, highest = starts[0], -np.inf
     for start in starts:
-        x, value = _climbed(objective, start, bounds, optimizer, warn)
+        x, value = _climb(objective, start, bounds, optimizer, warn)
         if value > highest:
             best, highest = x, value
     return best
 
 
-def _climbed(
+def _climb(
     objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
     start: np.ndarray,
     bounds: np.ndarray,
@@ -454,14 +456,14 @@ def _climbed(
     return np.asarray(x, dtype=np.float64), -value
 
 
-def promising(
+def promising_starts(
     share: Callable[[np.ndarray], tuple[float, np.ndarray]],
     starts: list[np.ndarray],
     bounds: np.ndarray,
     optimizer: Callable | str | None,
 ) -> list[np.ndarray]:
-    """The first start, and where others end that climb a higher hill than it."""
-    ends = [_climbed(share, start, bounds, optimizer, False) for start in starts]
+    """Return the first start, and the ends of the other searches that reach a higher value."""
+    ends = [_climb(share, start, bounds, optimizer, False) for start in starts]
     return [starts[0], *(x for x, value in ends[1:] if value > ends[0][1] + HIGHER)]
 
 
@@ -472,7 +474,7 @@ def minimum(
     optimizer: Callable | str | None = "fmin_l_bfgs_b",
     warn: bool = True,
 ) -> tuple[np.ndarray, float]:
-    """Argument and value of one search, by an optimizer of scikit-learn's kind or by L-BFGS-B."""
+    """Return argument and value of one search, by a callable like scikit-learn's or L-BFGS-B."""
     if callable(optimizer):
         return optimizer(objective, start, bounds=bounds)
     options = {} if warn else {"ftol": CONVERGED}
@@ -488,11 +490,12 @@ def minimum(
 def noise_prior(
     unit: float, usual: tuple[float, float] | None = None, repeated: float = 0.0
 ) -> tuple[Prior, np.ndarray]:
-    """Prior on the log noise variance, and its limits (1, 2); ``unit`` is a typical variance.
+    """Return the prior of the log noise variance, and its limits (1, 2).
 
-    ``usual`` has the median in this unit, and the spread; None for those of most searches. Means of
-    many answers may differ much less than answers to one query, whose variance is ``repeated``: of
-    three arms that are equally good, for example. The noise may be as large as either allows.
+    ``unit`` is a typical variance of answers. ``usual`` has the median in this unit, and the width;
+    None for those of most searches. Means of many answers, of three equally good arms for example,
+    may differ much less than answers to one query, whose variance is ``repeated``. The upper limit
+    of the noise allows for both.
     """
     median, spread = usual or (defaults.NOISE, defaults.NOISE_SPREAD)
     prior = Prior(np.array([log(median * unit)]), np.array([spread]))

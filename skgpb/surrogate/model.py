@@ -1,8 +1,8 @@
 r"""The model of f: its posterior, the answers behind it, and how it is learned from them.
 
-Everything is in the user's units, but the posterior itself, and the kernel with it, works with
-(reward - offset) / scale. In which units that is, what noise answers have that do not say theirs,
-which of them are outliers, and when all of it is learned again is known here and nowhere else.
+Everything is in the user's units, except that the posterior and its kernel work with
+(reward - offset) / scale. Only this module decides on these units, on the noise of answers without
+their own, on the outliers among them, and on when all of this is learned again.
 """
 
 from __future__ import annotations
@@ -19,22 +19,27 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
 from skgpb.kernels._random_effect import RandomEffect
-from skgpb.surrogate.criticism import Criticism, about_contradiction, about_outliers, risk_of_check
+from skgpb.surrogate.criticism import (
+    Criticism,
+    contradiction_message,
+    outliers_message,
+    risk_of_check,
+)
 from skgpb.surrogate.diagnosis import Diagnosis
 from skgpb.surrogate.exactness import (
     exact_model,
     exact_noise,
     is_of_matern,
-    of_smoothness,
     repeats_agree,
+    with_smoothness,
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
-from skgpb.surrogate.learning import learned_from
+from skgpb.surrogate.learning import fit_hyperparameters
 from skgpb.surrogate.likelihood import Likelihood, ModelNoise, Prior, check_restarts, noise_prior
 from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.outliers import find_outliers
-from skgpb.surrogate.samples import Samples, ScaledSamples, share_of
+from skgpb.surrogate.samples import Samples, ScaledSamples, subsample
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.shrinkage import shrinkage_means
 from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
@@ -42,24 +47,23 @@ from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable,
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How a model is learned; all of it may change during a run.
+    """Options of a model; all of them may change during a run.
 
     Attributes
     ----------
     noise : float or None
-        Noise variance of answers that do not say theirs, in the user's units; None if it is to be
-        learned.
+        Noise variance of answers without their own, in the user's units; None if it is learned.
     optimizer : "fmin_l_bfgs_b", callable or None
         Optimizer of the hyperparameters of the kernel. None keeps them, unless there is a prior.
     n_restarts : int
-        Further starts of its searches.
+        Number of further starts of its searches.
     relearn : "growing", "doubling", int or None
-        When to learn, see :func:`~skgpb.surrogate.likelihood.next_learning`.
+        When to learn, see :func:`~skgpb.surrogate.likelihood.next_refit`.
     normalize_y : bool
         Whether the units of the process follow the answers, as they do with a prior.
     model_noise : float or None
-        Variance of the kernel's own error about an answer, in the user's units; None if the kernel
-        says it, by a method ``model_noise``. Values of f do not have it.
+        Variance of the kernel's own error about an answer, in the user's units; None if the method
+        ``model_noise`` of the kernel returns it. Values of f do not have this error.
     """
 
     noise: float | None = None
@@ -72,16 +76,16 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class LearningPolicy:
-    """Rules of learning that depend on what is observed; see decision D-H47.
+    """Rules of learning that depend on the kind of observations; see decision D-H47.
 
     Attributes
     ----------
     starts_afresh : bool
-        Whether searches for hyperparameters begin at the centre of the prior alone, and not where
-        the last one ended as well.
+        Whether searches for hyperparameters start at the centre of the prior alone, and not also
+        at the end of the previous search.
     counts_answers : bool
-        Whether the units are those of all answers, and one answer gives its size as the scale. Else
-        each distinct query counts once, because the best are asked again and again.
+        Whether the units are those of all answers, and a single answer sets the scale to its size.
+        Otherwise each distinct query counts once, because the best are asked again and again.
     learns_at_once : bool
         Whether learning is due at once if an answer may be an outlier, or if answers may be exact.
     """
@@ -91,13 +95,13 @@ class LearningPolicy:
     learns_at_once: bool = True
 
 
-#: If answers are averages over random inputs, which say little of f each.
+#: Rules for answers that are averages over random inputs: each is little evidence of f.
 POLICY_OF_AVERAGES = LearningPolicy(starts_afresh=True, counts_answers=True, learns_at_once=False)
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Values that were learned from all answers.
+    """Units, hyperparameters and noise that were learned from all answers.
 
     Attributes
     ----------
@@ -106,11 +110,11 @@ class Hyperparameters:
     theta : ndarray of shape (n_theta,)
         Hyperparameters of the kernel.
     noise : float
-        Noise variance of answers that do not say theirs, in units of the process.
+        Noise variance of answers without their own, in units of the process.
     smoothness : float or None
-        That of the Matérn kernel, where it was chosen.
+        Smoothness of the Matérn kernel, if it was chosen.
     outliers : dict
-        Numbers of the outliers, and what their noise variances are multiplied by.
+        Factors of the noise variances of the outliers, by the indices of the samples.
     """
 
     center: float
@@ -122,7 +126,7 @@ class Hyperparameters:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Hyperparameters:
-        """Return what a saved run has learned, if that can be."""
+        """Return the hyperparameters of a saved run; raise ValueError if they are impossible."""
         out = cls(**{**values, "outliers": dict(values.get("outliers", ()))})
         numbers = np.array([out.center, out.scale, out.noise, *out.theta, *out.outliers.values()])
         if "smoothness" in values and out.smoothness not in defaults.SMOOTHNESS:
@@ -133,7 +137,7 @@ class Hyperparameters:
         return out
 
     def values(self) -> dict[str, Any]:
-        """Return the values as a log has them, without those that were not learned."""
+        """Return the values as a dict for a log, without the absent ones."""
         out = {name: getattr(self, name) for name in ("center", "scale", "theta", "noise")}
         if self.smoothness is not None:
             out["smoothness"] = self.smoothness
@@ -143,9 +147,9 @@ class Hyperparameters:
 
 
 class Model:
-    """A Gaussian process of f with all answers, and what is learned from them.
+    """A Gaussian process of f with all answers, and the hyperparameters learned from them.
 
-    Observing changes a model. Learning returns another one, so that nothing is lost if it fails.
+    Observing changes a model. A refit returns a new model, so that nothing is lost if it fails.
 
     Parameters
     ----------
@@ -154,21 +158,21 @@ class Model:
     n_columns : int
         Number of columns of a row.
     options : ModelOptions
-        How it is learned.
+        Options of its learning.
     prior : Prior, default=None
-        On the logarithms of the hyperparameters, for answers of variance one. None if the kernel
-        is the user's.
+        Prior of the logarithms of the hyperparameters, for answers of variance one. None if the
+        user gave the kernel.
     usual_noise : tuple of float, default=None
         Median of the noise variance before it is learned, as a share of the variance of the
         answers, and the standard deviation of its logarithm; None for those of most searches.
     origin : ndarray of shape (n_columns,) or None, default=None
-        As :class:`~skgpb.surrogate.GaussianProcess` takes it.
+        See :class:`~skgpb.surrogate.GaussianProcess`.
     seed : int, RandomState instance or None, default=None
         Seeds the restarts.
     typical : float, default=None
-        Variance of answers that is typical under the prior; None for that of what is tracked.
-    habits : Habits
-        Rules of learning that depend on what is observed.
+        Typical variance of answers under the prior; None for the mean of the tracked functionals.
+    learning_policy : LearningPolicy
+        Rules of learning that depend on the kind of observations.
 
     Attributes
     ----------
@@ -177,17 +181,17 @@ class Model:
     samples : Samples
         The answers.
     noise : float
-        Noise variance of answers that do not say theirs, in units of the process.
+        Noise variance of answers without their own, in units of the process.
     schedule : Schedule
-        When the model is to be learned and compared with its answers.
+        Numbers of answers of the next refit, and of the next comparison with the answers.
     first_theta : ndarray of shape (n_theta,)
         Hyperparameters at the start.
-    found : Learned or None
-        What was learned at last.
+    found : Hyperparameters or None
+        Result of the latest refit; None before the first.
     n_learned : int
-        How often something was learned.
+        Number of refits.
     contradicted : str
-        How the answers contradict the model, as far as is known; empty where they do not.
+        How the answers contradict the model, by the latest comparison; empty if they do not.
 
     Examples
     --------
@@ -197,7 +201,7 @@ class Model:
     >>> for x in np.linspace(0, 1, 8):
     ...     _ = model.observe(np.array([[x]]), float(np.sin(9 * x)))
     ...     if model.is_due:
-    ...         model = model.learned()
+    ...         model = model.refit()
     >>> model.n_learned, bool(model.process.kernel.length_scale < 0.3)
     (2, True)
     """
@@ -268,21 +272,21 @@ class Model:
         return self.prior is not None or self.options.optimizer is not None
 
     def with_options(self, options: ModelOptions) -> Model:
-        """Return the same model, learned with other options from now on."""
+        """Return the same model with other options."""
         out = copy(self)
         out.options = options
         out.schedule = self.schedule.following(*out._times())
         out._scaled_model_noise = out._error_of(self.process.kernel)
         known = self.options.noise
         if known is not None and options.noise is None:
-            # Until it is learned, noise that is no longer known is what it was.
+            # Until it is learned, noise that is no longer given keeps its value.
             out.noise = known / self.process.scale**2
         return out
 
     def with_effects(self) -> Model:
-        """Return the same model with a random effect of each block of answers, not learned yet.
+        """Return the same model with a random effect of each block of answers, before its refit.
 
-        Before it is learned its variance is expected to be as large as that of the noise.
+        Until then the variance of the effect is as large as the prior expects that of the noise.
         """
         gp = self.process
         if gp.effect:
@@ -293,11 +297,11 @@ class Model:
         out, spread = copy(self), np.append(self.prior.spread, defaults.NOISE_SPREAD)
         out.prior, out.first_theta = Prior(center, spread), np.append(self.first_theta, center[-1])
         merged = gp.merged()
-        out.process = gp.relearned(kernel.theta, merged, gp.offset, gp.scale, kernel)
+        out.process = gp.with_hyperparameters(kernel.theta, merged, gp.offset, gp.scale, kernel)
         return out
 
     def _times(self) -> tuple[str | int | None, int]:
-        """When to learn; units are learned from the first answer on."""
+        """Return the options of the schedule; units are learned from the first answer on."""
         first = 1 if self.standardizes else defaults.FIRST_LEARNING
         return (self.options.relearn if self.learns else None), first
 
@@ -310,7 +314,7 @@ class Model:
 
     @property
     def alpha(self) -> float:
-        """Noise variance of an answer in use: the one that is given, or what was learned."""
+        """Noise variance of answers without their own, in the user's units: given or learned."""
         known = self.options.noise
         return self.noise * self.process.scale**2 if known is None else known
 
@@ -320,16 +324,16 @@ class Model:
         given = self.options.model_noise
         return self._scaled_model_noise * self.process.scale**2 if given is None else given
 
-    def noise_of(self, alpha: float, asked: bool = True) -> float:
-        """Noise variance with which an answer, or a value of f, is observed, in the user's units.
+    def noise_of(self, alpha: float, is_answer: bool = True) -> float:
+        """Return the noise variance of an answer, or of a value of f, in the user's units.
 
-        ``alpha`` is NaN if it is learned.
+        ``alpha`` is its own noise variance; NaN if it is learned.
         """
         noise = self.noise * self.process.scale**2 if isnan(alpha) else alpha
-        return noise + self.model_noise if asked else noise
+        return noise + self.model_noise if is_answer else noise
 
     def _error_of(self, kernel: Any) -> float:
-        """Variance of a kernel's own error, in units of the process, if the kernel says it."""
+        """Return the variance of a kernel's own error, if the kernel has it, in process units."""
         return float(kernel.model_noise()) if self.options.model_noise is None else 0.0
 
     def _model_noise_of(self, samples: Samples, scale: float) -> ModelNoise | None:
@@ -338,29 +342,29 @@ class Model:
         if given == 0.0:
             return None
         fixed = None if given is None else given / scale**2
-        return ModelNoise(self.process.kernel, samples.asked, fixed)
+        return ModelNoise(self.process.kernel, samples.is_answer, fixed)
 
-    def in_units(self, mean: float, var: float) -> tuple[float, float]:
-        """Mean and standard deviation in the user's units, from moments in those of the process."""
+    def to_user_units(self, mean: float, var: float) -> tuple[float, float]:
+        """Return mean and standard deviation in the user's units, from moments in process units."""
         scale = self.process.scale
         return mean * scale + self.process.offset, sqrt(var) * scale
 
     def set_units(self, center: float, scale: float) -> None:
-        """Take units that are known better than the first answer says."""
+        """Set units that are better known than the first answer implies."""
         self._begun = True
         self.process.set_units(center, scale)
 
     def begin(self, reward: float, renew: Callable[[], None] | None = None) -> None:
-        """Set the first units, unless they are set: a reward is the best guess of the centre.
+        """Set the first units, unless they are set, with the first reward as the centre.
 
-        ``renew`` is called where units are set, before anything is observed in them.
+        ``renew`` is called after units are set, before anything is observed in them.
         """
         if self._begun:
             return
         self._begun, known = True, self.options.noise
         if self.standardizes:
             if known is None:
-                # Any unit will do, until there is a standard deviation.
+                # Any unit serves, until there is a standard deviation.
                 scale = abs(reward)
             else:
                 # The noise bounds the standard deviation from below; with a default kernel, its
@@ -376,7 +380,7 @@ class Model:
             self.noise = defaults.NOISE * unit
 
     def _unit(self) -> float:
-        """Variance of answers that is typical under the prior, in units of the process."""
+        """Return the typical variance of answers under the prior, in units of the process."""
         if self.typical is not None and not self.standardizes:
             return self.typical
         if self.standardizes or not len(self.process.tracked):
@@ -393,18 +397,18 @@ class Model:
         return min(1.0, sqrt(float(gp.variance(gp.observed.one(0))[0])))
 
     def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
-        """Centre and scale of the rewards."""
+        """Return centre and scale of the rewards."""
         known = self.options.noise
         # One distinct query does not determine a scale, but the noise is a lower bound of it.
         return units_of(rewards, None if known is None else sqrt(known))
 
     def _units_by(self, samples: Samples) -> tuple[float, float]:
-        """Centre and scale of all answers but outliers."""
+        """Return centre and scale of all answers except outliers."""
         if self.learning_policy.counts_answers:
             rewards = np.delete(np.array(samples.reward), list(samples.factors))
             center, scale = self._spread_of(rewards)
             return center, usable(max(scale, abs(center))) if len(rewards) == 1 else scale
-        # Each distinct query counts once: those near the maximum are asked again and again.
+        # Each distinct query counts once: queries near the maximum are asked again and again.
         targets = self.process.posterior.targets() * self.process.scale + self.process.offset
         if samples.factors:
             outliers = [samples.functional[s] for s in samples.factors]
@@ -421,20 +425,20 @@ class Model:
         renew: Callable[[], None] | None = None,
         stratum: int = 0,
     ) -> tuple[float, float]:
-        """Condition on a reward; its mean and variance before it, in units of the process.
+        """Condition on a reward; return its predicted mean and variance, in units of the process.
 
         Parameters
         ----------
         what : int or ndarray of shape (n_rows, n_columns)
-            Number under which the process tracks what was observed, or its descriptor rows.
+            Slot of the observed functional among the tracked ones, or its descriptor rows.
         reward : float
-            The answer.
+            Answer.
         alpha : float, default=None
-            Its noise variance; NaN if that is to be learned, None as the options say.
+            Its noise variance; NaN if it is learned, None follows the options.
         renew : callable, default=None
-            As for :meth:`begin`.
+            See :meth:`begin`.
         stratum : int, default=0
-            Number of the block of the answer, from 1; 0 for none. It is for descriptor rows.
+            Index of the block of the answer, from 1; 0 without one. It needs descriptor rows.
         """
         gp = self.process
         if not self._begun:
@@ -457,18 +461,18 @@ class Model:
             variance = before[1] + noise / gp.scale**2
             far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * variance
             if far and abs(error) > defaults.OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
-                # Whether it is an outlier is known once the model was learned without it.
-                self.schedule.learn_soon()
+                # The next refit decides whether it is an outlier.
+                self.schedule.request_refit()
         again = learns_noise and number < len(gp.observed) - 1
         may_be_exact = again and self.prior is not None and self.noise > exact_noise()
         if may_be_exact and self.diagnosis.repeats_agree:
-            self.schedule.learn_soon()
+            self.schedule.request_refit()
         return before
 
     def observe_rows(
-        self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, asked: bool = True
+        self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, is_answer: bool = True
     ) -> None:
-        """Condition on one answer for each row, or on values of f, all or none.
+        """Condition on one answer, or one value of f, for each row; an error changes nothing.
 
         Parameters
         ----------
@@ -477,25 +481,25 @@ class Model:
         rewards : ndarray of shape (n,)
             Answers.
         alphas : ndarray of shape (n,)
-            Their noise variances; NaN if they are to be learned.
-        asked : bool, default=True
-            Whether they are answers, about which a kernel may have an error of its own.
+            Their noise variances; NaN if they are learned.
+        is_answer : bool, default=True
+            Whether they are answers, which may have the kernel's own error.
         """
         gp, first = self.process, len(self.process.observed)
-        noises = np.array([self.noise_of(alpha, asked=asked) for alpha in alphas.tolist()])
+        noises = np.array([self.noise_of(alpha, is_answer=is_answer) for alpha in alphas.tolist()])
         gp.observe_all(rows, rewards, noises)
         if gp.white:
             numbers = list(range(first, first + len(rows)))
         else:
             numbers = [gp.number_of(rows[i : i + 1]) for i in range(len(rows))]
-        if not asked:
+        if not is_answer:
             n = len(self.samples)
             self.samples.values.update(range(n, n + len(rows)))
         for each in zip(numbers, rewards.tolist(), alphas.tolist(), strict=True):
             self.samples.append(*each)
 
     def condition(self, rows: np.ndarray, rewards: np.ndarray) -> None:
-        """Observe what is known of f at the start, one functional for each row."""
+        """Observe values of f that are given at the start, one functional for each row."""
         self._begun = True
         if self.standardizes and len(rewards):
             self.set_units(*self._spread_of(rewards))
@@ -503,46 +507,46 @@ class Model:
             self.noise = defaults.NOISE * self._unit()
         if len(rewards):
             self.observe_rows(
-                rows, rewards, np.full(len(rows), self.default_noise_variance), asked=False
+                rows, rewards, np.full(len(rows), self.default_noise_variance), is_answer=False
             )
 
     # -- learning -----------------------------------------------------------------------------
 
     @property
     def is_due(self) -> bool:
-        """True if the model is to be learned now."""
+        """True if a refit is due now."""
         return self.n_answers >= self.schedule.learning_due
 
-    def learned(self, values: Hyperparameters | None = None) -> Model:
+    def refit(self, values: Hyperparameters | None = None) -> Model:
         """Return the model with units, hyperparameters and noise learned from all answers.
 
         Parameters
         ----------
-        values : Learned, default=None
-            What was learned from these answers before; None to learn it.
+        values : Hyperparameters, default=None
+            Result of an earlier refit to the same answers; None to compute it.
         """
         out = copy(self)
         out.schedule = copy(self.schedule)
-        out.schedule.learned(self.n_answers)
+        out.schedule.record_refit(self.n_answers)
         found, process = out._fit_robust() if values is None else (values, None)
         out.samples = self.samples.with_factors(found.outliers)
         out.process = out._process_of(found, out.samples) if process is None else process
         out.noise, out._scaled_model_noise = found.noise, out._error_of(out.process.kernel)
         out.found, out.n_learned = found, self.n_learned + 1
         if out.samples.factors.keys() - self.samples.factors.keys():
-            # The answer that is told next may be to the same query, and decide.
-            out.schedule.learn_soon()
+            # The next answer may be to the same query, and confirm or refute the outlier.
+            out.schedule.request_refit()
             out.schedule.check_due = self.n_answers
         return out
 
     def _fit_robust(self) -> tuple[Hyperparameters, GaussianProcess | None]:
-        """Learn, and again without answers that are outliers under what was learned.
+        """Learn hyperparameters, and again without the outliers under them.
 
-        With what was learned comes the process of it, if there is one already.
+        The process with these hyperparameters is returned as well, or None if there is none yet.
         """
         samples, cleared = self.samples, set[int]()
         if samples.factors:
-            # Answers that turn out to be exact are all believed.
+            # If all answers turn out to be exact none of them is an outlier.
             all_believed = self._fit_map(samples.with_factors({}))
             if not self._judges(all_believed):
                 return all_believed, None
@@ -555,7 +559,7 @@ class Model:
             process = self._process_of(found, samples)
             outliers = find_outliers(process, usual, found.noise, factors, cleared)
             if not judges:
-                # All others are exact; what is left to say is how far the outliers are off.
+                # All others are exact: only the factors of the present outliers may change.
                 outliers = {s: factor for s, factor in outliers.items() if s in factors}
             if outliers == factors:
                 return found, process
@@ -566,7 +570,7 @@ class Model:
         return found, None
 
     def _judges(self, found: Hyperparameters) -> bool:
-        """Return whether answers may be an outlier: noise was learned, and there is some.
+        """Return whether answers may be outliers: noise was learned, and it is not zero.
 
         An error of the kernel itself may explain any answer.
         """
@@ -578,21 +582,21 @@ class Model:
         )
 
     def _process_of(self, found: Hyperparameters, samples: Samples) -> GaussianProcess:
-        """Return the process of all answers with what was learned."""
+        """Return the process of all answers with the learned hyperparameters."""
         center, scale = found.center, found.scale
         own = self._model_noise_of(samples, scale)
         further = 0.0 if own is None else own.variances(found.theta)
         merged = samples.scaled(center, scale).merged(found.noise, further)
         kernel = self.process.kernel
         if found.smoothness is not None:
-            kernel = of_smoothness(kernel, found.smoothness)
-        return self.process.relearned(found.theta, merged, center, scale, kernel)
+            kernel = with_smoothness(kernel, found.smoothness)
+        return self.process.with_hyperparameters(found.theta, merged, center, scale, kernel)
 
     def _fit_map(self, samples: Samples) -> Hyperparameters:
-        """Units of the rewards and hyperparameters, learned from all that was observed."""
+        """Return units of the rewards and hyperparameters, learned from all observations."""
         gp, prior = self.process, self.prior
         ours = prior is not None and is_of_matern(gp.kernel)
-        kernel = of_smoothness(gp.kernel, defaults.SMOOTHNESS[-1]) if ours else gp.kernel
+        kernel = with_smoothness(gp.kernel, defaults.SMOOTHNESS[-1]) if ours else gp.kernel
         center, scale = gp.offset, gp.scale
         if self.standardizes:
             center, scale = self._units_by(samples)
@@ -607,14 +611,14 @@ class Model:
         elif prior is not None:
             starts.append((prior.center, usual or 0.0))
         elif free and not np.array_equal(theta, self.first_theta):
-            # The likelihood of the next search may be flat where a search with few answers ended.
+            # The likelihood may be flat at the end of a search with few answers.
             starts.append((self.first_theta, usual or 0.0))
-        found = self._found_by(kernel, prior, samples, scaled, starts, found)
+        found = self._fit_from_starts(kernel, prior, samples, scaled, starts, found)
         if not (ours and scaled.unknown.all()):
             return found
         if not repeats_agree(scaled):
             return replace(found, smoothness=defaults.SMOOTHNESS[-1])
-        some, few = share_of(gp.observed, scaled)
+        some, few = subsample(gp.observed, scaled)
 
         def density(kernel: Kernel, samples: ScaledSamples) -> Likelihood:
             covariance = covariance_of_functionals(kernel, some, True, gp.origin)
@@ -623,16 +627,18 @@ class Model:
         exact = exact_model(density, kernel, few, self.options.optimizer, found.theta)
         return replace(found, **exact)
 
-    def proposed(self, center: float, scale: float, prior: Prior | None = None) -> Hyperparameters:
-        """Return what is most probable in given units, from however few answers.
+    def fit_in_units(
+        self, center: float, scale: float, prior: Prior | None = None
+    ) -> Hyperparameters:
+        """Return the most probable hyperparameters in given units, from however few answers.
 
         Parameters
         ----------
         center, scale : float
-            The units.
+            Units of the process.
         prior : Prior, default=None
-            On the logarithms of the hyperparameters; the search begins at its centre. None for a
-            search from where they are.
+            Prior of the logarithms of the hyperparameters; the search starts at its centre. None
+            for a search from the present ones.
         """
         kernel, samples = self.process.kernel, self.samples
         scaled = samples.scaled(center, scale)
@@ -641,9 +647,9 @@ class Model:
         if not (free or usual is not None):
             return found
         starts = [(kernel.theta if prior is None else prior.center, usual or 0.0)]
-        return self._found_by(kernel, prior, samples, scaled, starts, found)
+        return self._fit_from_starts(kernel, prior, samples, scaled, starts, found)
 
-    def _found_by(
+    def _fit_from_starts(
         self,
         kernel: Kernel,
         prior: Prior | None,
@@ -652,11 +658,11 @@ class Model:
         starts: list[tuple[np.ndarray, float]],
         before: Hyperparameters,
     ) -> Hyperparameters:
-        """Return ``before`` with what searches from some starts find."""
+        """Return ``before`` with the hyperparameters that searches from some starts find."""
         gp, options, prior_of_noise = self.process, self.options, None
         if scaled.unknown.any():
             prior_of_noise = self._noise_prior(scaled.variance_of_repeats())
-        theta, noise = learned_from(
+        theta, noise = fit_hyperparameters(
             kernel,
             gp.observed,
             scaled,
@@ -673,26 +679,26 @@ class Model:
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 
     def _noise_prior(self, repeated: float = 0.0) -> tuple[Prior, np.ndarray]:
-        """Prior on the logarithm of the noise variance, and its limits."""
+        """Return the prior of the logarithm of the noise variance, and its limits."""
         return noise_prior(self._unit(), self.usual_noise, repeated)
 
     def _usual_level(self, scaled: ScaledSamples) -> float | None:
-        """Logarithm of the noise variance that is expected; None where it is known."""
+        """Return the expected logarithm of the noise variance; None if all noise is given."""
         return float(self._noise_prior()[0].center[0]) if scaled.unknown.any() else None
 
-    # -- what is known ------------------------------------------------------------------------
+    # -- reading ------------------------------------------------------------------------------
 
-    def expected(
+    def fantasize(
         self, blocks: Iterable[np.ndarray], noises: list[float] | None = None
     ) -> GaussianProcess:
-        """The process, or a copy that has seen what pending queries should answer.
+        """Return the process, or a copy that has observed the expected answers to pending queries.
 
         Parameters
         ----------
         blocks : iterable of ndarray of shape (n_rows, n_columns)
             Descriptor rows of the pending queries.
         noises : list of float, default=None
-            Noise variances of the answers; None for the usual one.
+            Noise variances of the answers; None for that of answers without their own.
         """
         blocks = list(blocks)
         if not blocks:
@@ -702,7 +708,7 @@ class Model:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What the answers so far say of noise, outliers and fit."""
+        """Diagnosis of the answers so far: noise, outliers and fit."""
         state = self._state
         if state != self._diagnosed[0]:
             _, options, n, learned_at = state
@@ -713,25 +719,25 @@ class Model:
 
     @property
     def _state(self) -> tuple[GaussianProcess, ModelOptions, int, int]:
-        """What a diagnosis and an average over models rest on."""
+        """State that a diagnosis and an average over models depend on."""
         return self.process, self.options, self.n_answers, self.schedule.learned_at
 
-    def in_words(self) -> dict[str, str]:
-        """Return the diagnosis in words, and under "beware" what a comparison has found."""
+    def describe(self) -> dict[str, str]:
+        """Return the texts of the diagnosis, and as "beware" the latest contradiction, if any."""
         beware = {"beware": self.contradicted} if self.contradicted else {}
-        return self.diagnosis.in_words() | beware
+        return self.diagnosis.describe() | beware
 
     def shrinkage_means(self) -> np.ndarray:
-        """Posterior means of the functionals in units of their own, if nothing connects them."""
+        """Return the posterior means (n,) of the functionals in a model without a kernel."""
         return shrinkage_means(np.array(self.samples.functional), np.array(self.samples.reward))
 
     @property
-    def averaged(self) -> Models | None:
-        """The models that fit the answers, whose average is what is read of the posterior.
+    def mixture(self) -> Models | None:
+        """Models that fit the answers, whose average replaces the posterior of ``process``.
 
-        None with a given kernel, before anything is learned, and where answers are so many that
-        they leave little doubt: then ``process`` is read. They are found when they are first read,
-        before the next answer is observed.
+        None with a given kernel, before anything is learned, and with so many answers that little
+        doubt is left: then ``process`` is used. The models are computed at the first access, which
+        must come before the next observation.
         """
         state = self._state
         if state != self._averaged[0]:
@@ -743,8 +749,8 @@ class Model:
     def possible(self, gp: GaussianProcess) -> Callable[[float], Models] | None:
         """Return the factory of models that fit the answers; None with a given kernel.
 
-        It takes the epsilon of :meth:`Models.around`.
-        ``gp`` is a copy of the process; nothing else that is observed from now on changes it.
+        The factory takes the epsilon of :meth:`Models.around`. ``gp`` is a copy of the process, so
+        that later observations do not change the models.
         """
         prior = self.prior
         if prior is None or self.schedule.learned_at < defaults.FIRST_LEARNING:
@@ -766,29 +772,30 @@ class Model:
         return Criticism.of(self.process, learned=self.learns)
 
     def criticise(self, name: Callable[[int], str | None] = lambda sample: None) -> str:
-        """Compare the answers with the model, if it is due; say what is new.
+        """Compare the answers with the model, if it is due; return a new contradiction.
 
         Parameters
         ----------
         name : callable
-            Takes the number of a sample; returns the name of what was observed, or None.
+            Takes the index of a sample; returns the name of the observed query, or None.
 
         Returns
         -------
         contradiction : str
+                Empty if there is none, or if it was returned before; see ``contradicted``.
             Empty if nothing is to be said; see ``contradicted``.
         """
         if not self.schedule.compares(self.n_answers):
             return ""
         risk, before = risk_of_check(self.schedule.n_checks), self.contradicted
-        self.contradicted = self._about_outliers(name)
+        self.contradicted = self._outliers_message(name)
         found = Criticism.of(self.process, risk, self.learns)
         if found.contradicts:
             worst = self._name_of(int(found.outliers[0]), name) if found.repeats_fit else ""
-            self.contradicted = about_contradiction(
+            self.contradicted = contradiction_message(
                 found,
                 worst,
-                # The kernel of f; what an answer averages is known.
+                # The kernel of f itself, not of averages of f.
                 getattr(self.process.kernel, "base", self.process.kernel),
                 self.alpha,
                 knows_noise=self.options.noise is not None,
@@ -796,17 +803,17 @@ class Model:
             )
         return "" if before else self.contradicted
 
-    def _about_outliers(self, name: Callable[[int], str | None]) -> str:
-        """Say which answers count little, if there are any."""
+    def _outliers_message(self, name: Callable[[int], str | None]) -> str:
+        """Return a message on the outliers; empty if there are none."""
         factors = self.samples.factors
         if not factors:
             return ""
         worst = max(factors, key=lambda s: factors[s])
         what = self._name_of(self.samples.functional[worst], name)
-        return about_outliers(len(factors), what, factors[worst] * self.alpha)
+        return outliers_message(len(factors), what, factors[worst] * self.alpha)
 
     def _name_of(self, number: int, name: Callable[[int], str | None]) -> str:
-        """Name the distinct functional of a number."""
+        """Return the name of a distinct functional, given its index."""
         said = name(self.samples.functional.index(number))
         if said is not None:
             return said
@@ -815,12 +822,12 @@ class Model:
     # -- files --------------------------------------------------------------------------------
 
     def after(self, learned: list[Hyperparameters]) -> Model:
-        """Return the model without answers, once hyperparameters were learned in this order."""
+        """Return the model without answers, after refits with these results in this order."""
         out, kernel = copy(self), self.process.kernel
         for each in learned:
             if each.smoothness is not None:
-                kernel = of_smoothness(kernel, each.smoothness)
-            # What was learned before the first block has no variance of its effect.
+                kernel = with_smoothness(kernel, each.smoothness)
+            # Hyperparameters learned before the first block have no variance of its effect.
             kernel = kernel.clone_with_theta(np.append(each.theta, kernel.theta[len(each.theta) :]))
         out.process, out.samples = self.process.without_answers(kernel), Samples()
         if learned:
@@ -830,7 +837,7 @@ class Model:
         return out
 
     def _resume(self) -> None:
-        """Check that the samples are of what was observed."""
+        """Check that the samples are those of the observed functionals."""
         samples, n = self.samples, len(self.process.observed)
         columns: tuple[list[Any], ...] = samples.functional, samples.alpha, samples.share
         fits = {*map(len, columns)} == {len(samples)} and set(samples.functional) == {*range(n)}

@@ -1,12 +1,12 @@
 r"""Several models of the same answers, weighted by their evidence.
 
 Learned hyperparameters are uncertain. A posterior under the most probable ones alone is
-overconfident if there are few answers, or if f is rougher than its kernel. What is read of a
-posterior is therefore averaged over models on a grid: kernels of several smoothnesses and length
-scales, and of each all combinations of a prior variance of f and a noise variance. The weight of a
-model is the density of the answers times that of its hyperparameters. The level of f is not taken
-to be the mean of the answers, which a search asks for where f is high: a constant with a variance
-of its own is part of each Matern kernel.
+overconfident if there are few answers, or if f is rougher than its kernel. Predictions are
+therefore averages over models on a grid: kernels of several smoothnesses and length scales, and for
+each of them all combinations of a prior variance of f and a noise variance. The weight of a model
+is the density of the answers times that of its hyperparameters. The mean of the answers is a biased
+estimate of the level of f, because a search asks where f is high. Therefore each Matern kernel
+contains a constant with a variance of its own.
 
 One eigendecomposition of the covariance of the answers gives the density for all variances. With
 the covariance K = U diag(l) U^T for a prior variance of one, both K and the answers y in units of
@@ -15,15 +15,15 @@ the noise of each, the density for a prior variance a and a noise variance s is
 .. math:: -2 \log p(y) = \sum_i \left( \log(a l_i + s)
           + \frac{(U^T y)_i^2}{a l_i + s} \right) + \text{const}.
 
-About two dozen models are kept. Of each smoothness and length scale they are the quantiles in the
+About two dozen models are kept. For each smoothness and length scale they are the quantiles in the
 order of the noise variance, as many as its weight demands: the moments are then those of the whole
 grid within a few per cent.
 
-Whoever asks whether something is within epsilon of the best takes f to vary by more than that.
-Answers that hardly vary suggest otherwise, and then nothing seems to be more than epsilon better.
-Often this is wrong if f is rough and has been asked for at few places. So the prior then expects f
-to have a standard deviation of at least two epsilon, and is narrower. Infinitely smooth kernels are
-left out: with any variance they explain answers that hardly vary.
+The question whether a value is within epsilon of the best supposes that f varies by more than
+epsilon. Answers that hardly vary suggest otherwise, and then no value seems to be more than epsilon
+better. Often this is wrong if f is rough and was observed at few points. Therefore the prior then
+expects f to have a standard deviation of at least two epsilon, and is narrower. Infinitely smooth
+kernels are left out: with any variance they explain answers that hardly vary.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from skgpb import defaults
 from skgpb.kernels._random_effect import RandomEffect, of_f, variance_of_effect
 from skgpb.kernels._settings import AxisRBF
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.surrogate.exactness import is_of_matern, of_smoothness
+from skgpb.surrogate.exactness import is_of_matern, with_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
-from skgpb.surrogate.samples import ScaledSamples, share_of
+from skgpb.surrogate.samples import ScaledSamples, subsample
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
 # Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
@@ -62,19 +62,19 @@ ROUGH = ((0.158, 0.085), (0.451, 0.471), (0.391, 1.425))
 
 @dataclass(frozen=True)
 class Models:
-    """Processes with the same observations, and their probabilities.
+    """Processes with the same observations but other hyperparameters, and their probabilities.
 
     Attributes
     ----------
     processes : list of GaussianProcess
-        In the units of the first model.
+        In the units of the process of the most probable hyperparameters.
     weights : ndarray of shape (n_models,)
         They sum to one.
     noises : ndarray of shape (n_models,) or None
-        Noise variances of an answer, in the user's units; None where they are known.
+        Noise variances of an answer, in the user's units; None if they are given.
     least : float
-        Variance of the noise that counts as none, if answers are known to be exact, in the user's
-        units. The processes smooth what is less, such as a kink at the maximum.
+        Negligible noise variance of exact answers, in the user's units; 0 otherwise. It is added to
+        variances, because the processes smooth variation below it, such as a kink at the maximum.
     """
 
     processes: list[GaussianProcess]
@@ -97,29 +97,31 @@ class Models:
         Parameters
         ----------
         gp : GaussianProcess
-            The process with all observations, under a kernel of which the prior is.
+            Process with all observations, with the kernel that the prior is for.
         samples : ScaledSamples
             The answers, in the units of the process.
         prior : Prior
-            On the hyperparameters of the kernel.
+            Prior of the hyperparameters of the kernel.
         of_noise : Prior or None
-            On the logarithm of the noise variance; None if it is known, or some answers say theirs.
+            Prior of the logarithm of the noise variance; None if it is given, or if some answers
+            have their own.
         noise : float
-            Noise variance of answers that do not say theirs where ``of_noise`` is None.
+            Noise variance of answers without their own, if ``of_noise`` is None.
         epsilon : float, default=0.0
-            Difference of values of f that is asked about, in the user's units; 0 for none.
+            Difference of values of f in the question to be answered, in the user's units; 0 without
+            one.
         """
         if epsilon > 0.0:
             prior = _varying(prior, epsilon / gp.scale)
         samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
-        functionals, some = share_of(gp.observed, samples)
-        # Repeated queries may show more noise than all means differ.
+        functionals, some = subsample(gp.observed, samples)
+        # Repeated answers may vary more than the means of all queries.
         highest = max(0.0, log(max(some.variance_of_repeats(), LEAST_NOISE)))
         levels = np.zeros(1) if of_noise is None else NOISES + highest
         merged = some.merged(noise if of_noise is None else 1.0)
         more = len(some.y) - len(merged.y)
         amplitudes = prior.center[0] + AMPLITUDES
-        of_variances = _of_variances(prior, of_noise, levels)
+        of_variances = _log_prior_of_variances(prior, of_noise, levels)
         repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)[:, np.newaxis]
         nodes: list[Kernel] = []
         densities = []
@@ -135,7 +137,7 @@ class Models:
                 K = K + variance_of_effect(nodes[-1]) * shared
                 gap = ((theta - prior.center) / prior.spread)[1:]
                 known = log(weight) - 0.5 * float(gap @ gap)
-                density = _of_answers(K, merged.noise, merged.y, amplitudes, levels)
+                density = _log_density_of_answers(K, merged.noise, merged.y, amplitudes, levels)
                 densities.append(known + density + of_variances + repeats)
         density = np.array(densities)
         every = np.exp(density - density.max())
@@ -148,7 +150,9 @@ class Models:
                 if isinstance(kernel, RandomEffect):
                     theta[-1] += amplitudes[amplitude]
                 variance = noise if of_noise is None else float(np.exp(levels[level]))
-                processes.append(gp.under(kernel.clone_with_theta(theta), samples.merged(variance)))
+                processes.append(
+                    gp.with_kernel(kernel.clone_with_theta(theta), samples.merged(variance))
+                )
                 weights.append(weight)
                 noises.append(variance * gp.scale**2)
         learned = None if of_noise is None else np.array(noises)
@@ -159,7 +163,7 @@ class Models:
     def moments(
         self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
     ) -> Any:
-        """Moments of functionals, as those of a :class:`GaussianProcess`, averaged over models."""
+        """Return moments like :meth:`GaussianProcess.moments`, averaged over models."""
         each = [gp.moments(blocks, std=std, cov=cov) for gp in self.processes]
         if not (std or cov):
             return self._mean(np.array(each))
@@ -172,25 +176,25 @@ class Models:
         return mean, within + (apart.T * self.weights) @ apart
 
     def _mean(self, values: np.ndarray) -> np.ndarray:
-        """Average values (n_models, n) over models; each rounds the same whatever n is."""
+        """Average values (n_models, n) over models; the rounding does not depend on n."""
         return (self.weights[:, np.newaxis] * values).sum(axis=0)
 
     def suboptimality_gap(self, blocks: list[np.ndarray]) -> SuboptimalityGap:
-        """Return the gap of the last of some functionals to the best, averaged over models."""
-        each = [SuboptimalityGap.of_process(gp, blocks) for gp in self.processes]
+        """Return the gap of the last functional to the best of all, averaged over models."""
+        each = [SuboptimalityGap.from_process(gp, blocks) for gp in self.processes]
         return MixedSuboptimalityGap(each, self.weights)
 
 
 def _varying(prior: Prior, epsilon: float) -> Prior:
-    """Return a prior by which f varies by more than epsilon, in the units of the prior."""
+    """Return a prior under which f varies by more than epsilon, in the units of the prior."""
     center, spread = prior.center.copy(), prior.spread.copy()
     center[0] = max(center[0], 2.0 * log(defaults.LEAST_DEVIATION * epsilon))
     spread[0] = min(spread[0], defaults.STOP_AMPLITUDE_SPREAD)
     return Prior(center, spread)
 
 
-def _of_variances(prior: Prior, of_noise: Prior | None, levels: np.ndarray) -> np.ndarray:
-    """Log prior of the variances of the noise and of f, shape (n_levels, n_amplitudes)."""
+def _log_prior_of_variances(prior: Prior, of_noise: Prior | None, levels: np.ndarray) -> np.ndarray:
+    """Return the log prior of noise variances and variances of f, (n_levels, n_amplitudes)."""
     of_amplitudes = -0.5 * (AMPLITUDES / prior.spread[0]) ** 2
     if of_noise is None:
         return of_amplitudes[np.newaxis]
@@ -199,16 +203,16 @@ def _of_variances(prior: Prior, of_noise: Prior | None, levels: np.ndarray) -> n
     return of_levels[:, np.newaxis] + of_amplitudes
 
 
-def _of_answers(
+def _log_density_of_answers(
     K: np.ndarray, noise: np.ndarray, y: np.ndarray, amplitudes: np.ndarray, levels: np.ndarray
 ) -> np.ndarray:
-    """Log density of mean answers, shape (n_levels, n_amplitudes), up to a constant.
+    """Return the log density of mean answers, (n_levels, n_amplitudes), up to a constant.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Covariances of what was observed, for a prior variance of one; above the diagonal they are
-        not read.
+        Covariances of the observed functionals, for a prior variance of one; elements above the
+        diagonal are not read.
     noise : ndarray of shape (n,)
         Noise variances, in units of those of ``levels``.
     y : ndarray of shape (n,)
@@ -225,36 +229,36 @@ def _of_answers(
 
 
 def can_be_averaged(kernel: Kernel) -> bool:
-    """Return whether models of several smoothnesses can take the place of a kernel."""
+    """Return whether models of several smoothnesses can replace a kernel."""
     return bool(_shapes(kernel))
 
 
 def _shapes(kernel: Any, smooth: bool = True) -> list[tuple[float, Callable[[Kernel], Kernel]]]:
-    """Return changes of the smoothness of a kernel, and their prior weights.
+    """Return prior weights, and functions that change the smoothness of a kernel.
 
-    Matern kernels have another smoothness, up to infinite if ``smooth``. Averages of an RBF kernel
-    have a closed form; sums of RBF kernels stand for a rough one.
+    A Matern kernel gets another smoothness, up to infinite if ``smooth``. An RBF kernel, whose
+    averages have a closed form, becomes a sum of RBF kernels, which is rough.
     """
     base = kernel
     while isinstance(base, WrapperKernel):
         base = base.base
     if is_of_matern(base):
         changes: list[tuple[float, Callable[[Kernel], Kernel]]] = [
-            (weight, partial(_of_smoothness_and_level, nu=nu))
+            (weight, partial(_with_smoothness_and_level, nu=nu))
             for nu, weight in _weights_of_smoothness(smooth)
         ]
     elif _is_of_rbf(base):
-        changes = [(1.0, lambda kernel: kernel), (1.0, _roughened)]
+        changes = [(1.0, lambda kernel: kernel), (1.0, _rough_sum)]
     else:
         changes = []
     return [(weight, partial(_within, change=change)) for weight, change in changes]
 
 
 def _weights_of_smoothness(smooth: bool) -> list[tuple[float, float]]:
-    """Smoothnesses of Matern kernels, and their prior weights.
+    """Return smoothnesses of Matern kernels and their prior weights.
 
-    That of the roughest is larger: what is claimed of f has to hold for rough functions too, which
-    some dozens of noisy answers do not tell from smooth ones.
+    The roughest has a larger weight: statements must hold for rough functions too, which some
+    dozens of noisy answers do not distinguish from smooth ones.
     """
     roughest, *others = defaults.SMOOTHNESS
     weights = [(roughest, defaults.ROUGHEST_WEIGHT), *((nu, 1.0) for nu in others)]
@@ -268,21 +272,21 @@ def _is_of_rbf(kernel: Kernel) -> bool:
 
 
 def _within(kernel: Any, change: Callable[[Kernel], Kernel]) -> Kernel:
-    """Change the kernel of f, which others may wrap."""
+    """Change the kernel of f inside its wrappers."""
     if not isinstance(kernel, WrapperKernel):
         return change(kernel)
     within = _within(kernel.base, change)
     return type(kernel)(**{**kernel.get_params(deep=False), "base": within})
 
 
-def _of_smoothness_and_level(kernel: Any, nu: float) -> Kernel:
-    """Return a kernel of another smoothness, and of a function whose level is not known."""
-    kernel = of_smoothness(kernel, nu)
+def _with_smoothness_and_level(kernel: Any, nu: float) -> Kernel:
+    """Return a kernel with smoothness ``nu`` plus a constant, for f of unknown level."""
+    kernel = with_smoothness(kernel, nu)
     return kernel.k1 * (kernel.k2 + ConstantKernel(defaults.READ_LEVEL, "fixed"))
 
 
-def _roughened(kernel: Any) -> Kernel:
-    """Return about a Matern-1/2 kernel, as a sum of RBF kernels, instead of an RBF kernel."""
+def _rough_sum(kernel: Any) -> Kernel:
+    """Return a sum of RBF kernels that is close to a Matern-1/2 kernel, for an RBF kernel."""
     shape = kernel.k2
     total: Kernel | None = None
     for weight, share in ROUGH:
@@ -294,9 +298,9 @@ def _roughened(kernel: Any) -> Kernel:
 
 
 def _thetas(kernel: Any, prior: Prior) -> np.ndarray:
-    """Hyperparameters (n, n_theta) with all length scales on the grid, and a variance of one."""
+    """Return hyperparameters (n, n_theta): length scales on the grid, and a variance of one."""
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
-    # As long along all sides as the prior expects, and in the proportions that were learned.
+    # In the proportions of the prior, and in those of the learned length scales.
     shapes, apart = [center.copy()], learned - center
     if isinstance(kernel, RandomEffect):
         shapes[0][-1] = learned[-1]
@@ -311,9 +315,9 @@ def _thetas(kernel: Any, prior: Prior) -> np.ndarray:
 
 
 def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
-    """Numbers of noise variances and of variances of f that stand for all, and their weights.
+    """Return the weights and indices (noise variance, variance of f) of the chosen models.
 
-    Of weights (n_levels, n_amplitudes) they are the quantiles in the order of the noise.
+    They are the quantiles of weights (n_levels, n_amplitudes) in the order of the noise.
     """
     total = float(weights.sum())
     if total < defaults.NEGLIGIBLE_WEIGHT:

@@ -1,11 +1,10 @@
 r"""Outliers: single answers whose error is far larger than the noise of all others.
 
-If noise is Gaussian, one mistyped value counts as much as any other answer, and the length scales,
-the noise and the units learned with it are wrong everywhere. Here the noise has heavy tails: if the
-difference between an answer and its prediction from all other answers is larger than a right model
-allows, its own noise variance becomes the square of this error. This is one step towards the most
-probable scale mixture, for the worst answer at a time. It is reconsidered whenever hyperparameters
-are learned.
+If noise is Gaussian, one mistyped value has as much weight as any other answer, and distorts the
+learned length scales, noise and units. Here the noise has heavy tails: if the difference between an
+answer and its prediction from all other answers is larger than a correct model allows, its own
+noise variance becomes the square of this error. This is one step towards the most probable scale
+mixture, for the worst answer at a time. It is reconsidered at each refit.
 
 An answer that a second answer to the same query confirms is no outlier: then the model is wrong.
 """
@@ -17,11 +16,11 @@ from collections.abc import Collection
 import numpy as np
 
 from skgpb import defaults
-from skgpb.surrogate.criticism import largest_expected, leave_one_out
+from skgpb.surrogate.criticism import leave_one_out, residual_bound
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import ScaledSamples
 
-# Rounding: factor of the noise variance with which an answer counts for nothing.
+# Rounding: factor of the noise variance with which an answer has no weight.
 IGNORED_FACTOR = 1e12
 
 
@@ -35,13 +34,13 @@ def compare_with_others(
     Returns
     -------
     numbers : ndarray of shape (k,)
-        The answers, as numbers of samples.
+        Indices of the answers among the samples.
     error : ndarray of shape (k,)
-        Answer minus its expectation, given every other answer.
+        Answer minus its prediction from all other answers.
     deviation : ndarray of shape (k,)
-        The absolute error in standard deviations of that prediction, the usual noise included.
+        Absolute error in standard deviations of that prediction, including the noise of one answer.
     confirmed : ndarray of shape (k,)
-        Whether other answers about the same query agree with it.
+        Whether other answers to the same query agree with it.
     """
     posterior, n = gp.posterior, len(gp.observed)
     first, functional = max(0, n - defaults.N_CHECKED), samples.functional
@@ -52,7 +51,7 @@ def compare_with_others(
     mean = posterior.targets()[first:] - errors
     variance = variances - posterior.noises()[first:]
     by_others = 1.0 / np.maximum(variance, np.finfo(float).tiny)
-    # Further answers about the functional of each answer.
+    # Other answers about the functional of each answer.
     own = noise * np.broadcast_to(samples.share, candidates.shape)
     factor = np.ones(len(candidates))
     factor[list(factors)] = list(factors.values())
@@ -95,25 +94,25 @@ def find_outliers(
     samples : ScaledSamples
         All answers in its units, without factors.
     noise : float
-        Noise variance that was learned for answers that do not say theirs.
+        Learned noise variance of answers without their own.
     factors : dict
-        Numbers of the samples that were outliers so far, and their factors.
+        Factors of the present outliers, by the indices of the samples.
     cleared : collection of int, default=()
-        Numbers of samples that are not outliers after all.
+        Indices of samples that were found not to be outliers.
 
     Returns
     -------
     outliers : dict
-        Answers of ``factors`` that are still outliers, and the worst of all others. This one is
-        left out until a model that was learned without it says how far off it is.
+        Answers of ``factors`` that are still outliers, and the worst of all others. The factor of
+        this one ignores it, until a model learned without it determines its error.
     """
     n = len(gp.observed)
     if n < defaults.FIRST_CHECK_LEARNED:
         return {}
     numbers, error, deviation, confirmed = compare_with_others(gp, samples, noise, factors)
     now = np.isin(numbers, list(factors))
-    most = largest_expected(n, defaults.RISK, learned=True)
-    # An answer that was an outlier is judged by a model that was learned without it.
+    most = residual_bound(n, defaults.RISK, learned=True)
+    # The model was learned without the present outliers: their bound is lower.
     suspects = ~confirmed & (deviation > np.where(now, defaults.OUTLIER_Z, most))
     targets, outliers, worst = gp.posterior.targets(), {}, -1
     for k in np.flatnonzero(suspects).tolist():

@@ -13,24 +13,24 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.draws import DENSE, PosteriorDraws, posterior_root
 from skgpb.surrogate.gaussian_process import JITTERS, GaussianProcess
 
-# Memory: rows of covariances that are held at once, in numbers (32 MB).
+# Memory: number of covariances that are computed at once (32 MB).
 BLOCK = 2**22
 
 
 def pending_downdate(
     gp: GaussianProcess, blocks: list[np.ndarray], noises: Sequence[float] | np.ndarray
 ) -> np.ndarray:
-    """Return the reduction of all covariances by answers to some functionals, for any answers.
+    """Return the reduction of all covariances by answers to some functionals, whatever they are.
 
     It is R (k, m): the covariance of tracked functionals i and j falls by ``R[:, i] @ R[:, j]``.
-    Like :meth:`GaussianProcess.imagine`, but without a copy of the process. O(k t^2 + k m t).
+    Like :meth:`GaussianProcess.fantasize`, but without a copy of the process. O(k t^2 + k m t).
 
     Parameters
     ----------
     gp : GaussianProcess
         The posterior.
     blocks : list of ndarray of shape (n_rows, n_columns)
-        The functionals.
+        Descriptor rows of the functionals.
     noises : sequence of float
         Noise variances of their answers, in the user's units.
     """
@@ -38,17 +38,17 @@ def pending_downdate(
         return np.empty((0, len(gp.tracked)))
     pending = Functionals.of(blocks, gp.n_columns)
     K = gp.covariance(pending, gp.tracked)
-    # "Draws" of zero at what was observed: what is left is what no observation explains.
+    # "Draws" of zero at the observed functionals: the part that no observation explains remains.
     correct_draws(gp.posterior, -gp.covariance(pending, gp.observed), K)
     noise = np.asarray(noises, dtype=np.float64) / gp.scale**2 + gp.white_noise(pending)
     values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + np.diag(noise))
-    # Known already, and without noise: nothing is left to be told.
+    # Functionals that are certain already, and answers without noise, reduce nothing.
     told = values > JITTERS[0] * float(gp.variance(pending).max())
     return (vectors[:, told] / np.sqrt(values[told])).T @ K
 
 
 def _scaled_noise(gp: GaussianProcess, slot: int, noise: float) -> float:
-    """Noise variance of an answer about a tracked functional, in units of the process."""
+    """Return the noise variance of an answer about a tracked functional, in process units."""
     own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
     return noise / gp.scale**2 + own
 
@@ -59,9 +59,9 @@ class PairCovariances:
     Parameters
     ----------
     gp : GaussianProcess
-        As long as it tracks the same functionals, with the same hyperparameters.
+        Process that tracks the same functionals, with the same hyperparameters, all the time.
     moving : bool, default=False
-        Whether that will not be for long, so that nothing is kept for draws.
+        Whether its functionals change soon, so that a root of the prior for draws does not pay.
     """
 
     def __init__(self, gp: GaussianProcess, moving: bool = False) -> None:
@@ -71,9 +71,10 @@ class PairCovariances:
         self._draws: PosteriorDraws | None = None
 
     def observing(self, slot: int, noise: float) -> None:
-        """Follow an observation that is about to be made of tracked functional ``slot``. O(m^2).
+        """Update the covariances before tracked functional ``slot`` is observed. O(m^2).
 
-        -1 stands for any other. ``noise`` is its noise variance in the user's units.
+        ``slot`` is -1 for a functional that is not tracked. ``noise`` is the noise variance in the
+        user's units.
         """
         if self.known is None:
             return
@@ -83,14 +84,14 @@ class PairCovariances:
             return
         downdate(self.known, slot, _scaled_noise(self.gp, slot, noise))
 
-    def moved(self, slots: np.ndarray) -> None:
-        """Take notice of other functionals that are tracked in these slots from now on."""
+    def invalidate(self, slots: np.ndarray) -> None:
+        """Discard the covariances, because other functionals are tracked in these slots."""
         self.known = self._draws = None
 
     def covariance(
         self, expected: Posterior, slots: Sequence[int], noises: Sequence[float] | np.ndarray
     ) -> np.ndarray:
-        """Posterior covariance (m, m) of all pairs. O(m^2 t) once, then O(m^2) a round.
+        """Return the posterior covariance (m, m) of all pairs, O(m^2 t) once, then O(m^2) a round.
 
         Parameters
         ----------
@@ -116,20 +117,20 @@ class PairCovariances:
         return C
 
     def rows(self, expected: Posterior, slots: np.ndarray) -> np.ndarray:
-        """Posterior covariances (len(slots), m) of some functionals with all."""
+        """Return posterior covariances (len(slots), m) of some functionals with all."""
         tracked = self.gp.tracked
         K = self.gp.covariance(Functionals.of_rows(tracked.rows[slots]), tracked)
         subtract_explained(expected, K, slots)
         return K
 
     def blocks(self, slots: np.ndarray) -> Iterator[np.ndarray]:
-        """Parts of ``slots`` whose rows fit into memory side by side."""
+        """Yield parts of ``slots`` whose rows fit into memory together."""
         size = max(1, BLOCK // max(1, len(self.gp.tracked)))
         for start in range(0, len(slots), size):
             yield slots[start : start + size]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws (n_draws, m) from the posterior of the process."""
+        """Return joint draws (n_draws, m) from the posterior of the process."""
         if self.moving and len(self.gp.tracked) <= DENSE:
             root = posterior_root(self.gp)
             if root is not None:
@@ -143,14 +144,14 @@ class PairCovariances:
 class QueryTargetCovariances:
     """Posterior covariances of the first tracked functionals with all others.
 
-    Nothing is computed before it is asked for; from then on it follows the observations.
+    They are computed at the first access and updated by the observations after it.
 
     Parameters
     ----------
     gp : GaussianProcess
-        As long as it has the same hyperparameters.
+        Process that keeps its hyperparameters.
     n_first : int
-        Number of tracked functionals on one side; at least one is on the other.
+        Number of the first functionals; at least one other is tracked.
     """
 
     def __init__(self, gp: GaussianProcess, n_first: int) -> None:
@@ -158,13 +159,14 @@ class QueryTargetCovariances:
         self.n_first = n_first
         self.known: np.ndarray | None = None
         self._prior: np.ndarray | None = None
-        # Functionals that were replaced since the prior, and since the posterior, was computed.
+        # Slots whose functional changed since the prior, and since the posterior, was computed.
         self._stale_prior, self._stale = np.zeros((2, len(gp.tracked)), dtype=bool)
 
     def observing(self, slot: int, noise: float) -> None:
-        """Follow an observation that is about to be made of tracked functional ``slot``.
+        """Update the covariances before tracked functional ``slot`` is observed. O(m t + m^2).
 
-        -1 stands for any other. ``noise`` is its noise variance in the user's units. O(m t + m^2).
+        ``slot`` is -1 for a functional that is not tracked. ``noise`` is the noise variance in the
+        user's units.
         """
         if self.known is None or slot < 0 or noise == 0.0:
             # The functional is not in the matrix, or there may be jitter: compute the matrix again.
@@ -178,24 +180,24 @@ class QueryTargetCovariances:
         pivot = float(row[0, slot]) + _scaled_noise(gp, slot, noise)
         dger(-1.0 / pivot, row[0, n:], row[0, :n], a=self.known.T, overwrite_a=True)
 
-    def moved(self, slots: np.ndarray) -> None:
-        """Take notice of other functionals that are tracked in these slots from now on."""
+    def invalidate(self, slots: np.ndarray) -> None:
+        """Mark the covariances of these slots as stale: other functionals are tracked in them."""
         self._stale[slots] = self._stale_prior[slots] = True
 
     def covariance(self) -> np.ndarray:
-        """Posterior covariances (n_first, m - n_first), O(m t + m^2) once in a round."""
+        """Return posterior covariances (n_first, m - n_first), O(m t + m^2) once in a round."""
         if self.known is None:
             self.known = self._prior_covariance().copy()
             first = np.arange(self.n_first)
             subtract_explained(self.gp.posterior, self.known, first, self.n_first)
         elif self._stale.any():
             slots = np.flatnonzero(self._stale)
-            self.known = self._renewed(self.known, slots, self.gp.posterior)
+            self.known = self._recompute(self.known, slots, self.gp.posterior)
         self._stale[:] = False
         return self.known
 
-    def among_others(self, numbers: np.ndarray) -> np.ndarray:
-        """Posterior covariances (k, m - n_first) of some of the others with all of them."""
+    def target_covariance_rows(self, numbers: np.ndarray) -> np.ndarray:
+        """Return posterior covariances (k, m - n_first) of some of the others with all others."""
         gp, n = self.gp, self.n_first
         rows = gp.tracked.rows
         K = gp.covariance(Functionals.of_rows(rows[n + numbers]), Functionals.of_rows(rows[n:]))
@@ -209,14 +211,14 @@ class QueryTargetCovariances:
             first, others = Functionals.of_rows(rows[:n]), Functionals.of_rows(rows[n:])
             self._prior = self.gp.covariance(first, others)
         elif self._stale_prior.any():
-            self._prior = self._renewed(self._prior, np.flatnonzero(self._stale_prior))
+            self._prior = self._recompute(self._prior, np.flatnonzero(self._stale_prior))
         self._stale_prior[:] = False
         return self._prior
 
-    def _renewed(
+    def _recompute(
         self, K: np.ndarray, slots: np.ndarray, expected: Posterior | None = None
     ) -> np.ndarray:
-        """Covariances with the rows and columns of some slots computed again, in place."""
+        """Return covariances with the rows and columns of some slots recomputed, in place."""
         n, rows = self.n_first, self.gp.tracked.rows
         for side, others, start in (
             (slots[slots < n], rows[n:], n),

@@ -1,4 +1,4 @@
-"""The posterior as a regressor, in scikit-learn's terms."""
+"""The posterior as a regressor with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 
-from skgpb.kernels.evaluator import Functionals, numbered, origin_of
+from skgpb.kernels.evaluator import Functionals, origin_of, unique_rows
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import center_and_scale, log_likelihood, maximise_likelihood
 from skgpb.surrogate.model import Model
@@ -42,12 +42,12 @@ __all__ = ["OnlineGaussianProcessRegressor"]
 
 
 def default_kernel() -> Kernel:
-    """The prior of scikit-learn's GaussianProcessRegressor, amplitude and length scale learned."""
+    """Return the default of scikit-learn's GaussianProcessRegressor, with all of it learned."""
     return ConstantKernel(1.0) * RBF(1.0)
 
 
 def single_or_many(y: Any) -> np.ndarray:
-    """Targets (n,) or (n, q) with q > 1: a single column is one target."""
+    """Return targets (n,) or (n, q) with q > 1: a single column becomes (n,)."""
     y = np.asarray(y, dtype=np.float64)
     check_squares(y, "y")
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -75,7 +75,7 @@ class OnlineGaussianProcessRegressor(
     Parameters
     ----------
     kernel : Kernel, default=None
-        Covariance of the functionals observed. None stands for
+        Covariance of the observed functionals. None stands for
         ``ConstantKernel(1.0) * RBF(1.0)``, both learned.
     alpha : float or ndarray of shape (n_samples,), default=1e-10
         Noise variance added to the diagonal, in units of the normalised targets; an array
@@ -84,13 +84,13 @@ class OnlineGaussianProcessRegressor(
         Optimizer by which :meth:`fit` maximises the log marginal likelihood over the kernel's
         hyperparameters; None keeps them. A callable has the signature of scikit-learn's.
     n_restarts_optimizer : int, default=0
-        Further starts, drawn log-uniformly from the bounds.
+        Number of further starts, drawn log-uniformly from the bounds.
     normalize_y : bool, default=False
-        Whether to centre and scale targets to unit variance, for the targets seen so far.
+        Whether to centre and scale targets to unit variance, by all targets observed so far.
     copy_X_train : bool, default=True
         Accepted for compatibility; training inputs are always copied because they grow.
     n_targets : int, default=None
-        Number of targets, which decides the shape of predictions before :meth:`fit`.
+        Number of targets, which determines the shape of predictions before :meth:`fit`.
     random_state : int, RandomState instance or None, default=None
         Seeds the restarts.
 
@@ -118,12 +118,12 @@ class OnlineGaussianProcessRegressor(
     NumericalWarning
         If the Gram matrix is not numerically positive definite. The smallest jitter of
         1e-10, 1e-9, ..., 1e-4 times the largest prior variance that helps is added; beyond
-        that ``numpy.linalg.LinAlgError`` is raised and the state is left as it was.
+        that ``numpy.linalg.LinAlgError`` is raised and the state does not change.
 
     Notes
     -----
-    With a WhiteKernel inside ``kernel`` repeats are kept apart, because its noise is not known
-    before the hyperparameters are. Several targets share one factor; they cannot be tracked.
+    With a WhiteKernel inside ``kernel`` repeats are not merged, because its noise depends on
+    hyperparameters that may change. Several targets share one factor; they cannot be tracked.
 
     Examples
     --------
@@ -160,17 +160,17 @@ class OnlineGaussianProcessRegressor(
         "random_state": ["random_state"],
     }
 
-    # -- scikit-learn's face ----------------------------------------------------------------
+    # -- the methods of scikit-learn ----------------------------------------------------------
 
     @locked
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Points, y: Values | Points) -> Self:
-        """Forget everything, learn the hyperparameters and condition on (X, y).
+        """Learn the hyperparameters and condition on (X, y) alone, without earlier data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points, or descriptors of whatever the kernel takes.
+            Points, or descriptors for the kernel.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Observed values.
 
@@ -181,12 +181,12 @@ class OnlineGaussianProcessRegressor(
         Raises
         ------
         numpy.linalg.LinAlgError
-            Where no documented jitter makes the Gram matrix positive definite.
+            If no documented jitter makes the Gram matrix positive definite.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            For hyperparameters that learning left at a bound, or where it stopped early.
+            If learning left hyperparameters at a bound, or stopped early.
         """
         with unchanged_by_errors(self):
             rows, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
@@ -205,16 +205,16 @@ class OnlineGaussianProcessRegressor(
     def partial_fit(
         self, X: Points, y: Values | Points, alpha: float | np.ndarray | None = None
     ) -> Self:
-        """Append observations, keeping the hyperparameters. O(t^2) for each.
+        """Append observations with the present hyperparameters. O(t^2) for each.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Inputs; those seen before are merged with their earlier observations.
+            Inputs; repeated inputs are merged with their earlier observations.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Observed values.
         alpha : float or array-like of shape (n_samples,), default=None
-            Noise variance of these observations. None takes the parameter ``alpha``, which
+            Noise variance of these observations. None stands for the parameter ``alpha``, which
             must then be a number.
 
         Returns
@@ -262,14 +262,14 @@ class OnlineGaussianProcessRegressor(
     def predict(
         self, X: Points, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior mean at X, with standard deviations or covariance on demand.
+        """Return the posterior mean at X, and standard deviations or covariance on demand.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Points or descriptors.
         return_std, return_cov : bool, default=False
-            At most one of them.
+            At most one may be True.
 
         Returns
         -------
@@ -286,7 +286,7 @@ class OnlineGaussianProcessRegressor(
         return moments
 
     def _moments(self, X: np.ndarray, return_std: bool, return_cov: bool) -> Any:
-        """Mean at points, and what else is asked for."""
+        """Return the mean at points, and the deviations or the covariance if requested."""
         if not hasattr(self, "process_"):
             kernel = self.kernel if self.kernel is not None else default_kernel()
             q = check_size(self.n_targets or 1, "n_targets", most=MOST_QUERIES)
@@ -305,11 +305,13 @@ class OnlineGaussianProcessRegressor(
         if return_cov:
             prior = self.kernel_(process.relative(X))
             return self._predictions(mean, prior - K @ K.T, scale, False)
-        return self._predictions(mean, process.left_of(self.kernel_.diag(X), K), scale, True)
+        return self._predictions(
+            mean, process.posterior_variances(self.kernel_.diag(X), K), scale, True
+        )
 
     @staticmethod
     def _predictions(mean: np.ndarray, second: Any, scale: np.ndarray, std: bool) -> Any:
-        """Bring the second moment, shared by all targets, to each target's scale."""
+        """Return mean and second moment, scaled to the units of each target."""
         if second is None:
             return mean
         second = second[..., None] * scale**2 if mean.ndim > 1 else second * scale[0] ** 2
@@ -319,8 +321,8 @@ class OnlineGaussianProcessRegressor(
     def sample_y(self, X: Points, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draw joint samples from the posterior at X.
 
-        The draws are made by the symmetric root of the covariance. A seed gives the same draws on
-        every machine, but not those of scikit-learn, which depend on the signs of eigenvectors.
+        The draws use the symmetric root of the covariance. A seed gives the same draws on every
+        machine, but not those of scikit-learn, which depend on the signs of eigenvectors.
 
         Parameters
         ----------
@@ -347,7 +349,7 @@ class OnlineGaussianProcessRegressor(
     def log_marginal_likelihood(
         self, theta: Values | None = None, eval_gradient: bool = False, clone_kernel: bool = True
     ) -> Any:
-        """Log marginal likelihood of the (normalised) observations at ``theta``.
+        """Return the log marginal likelihood of the (normalised) observations at ``theta``.
 
         Parameters
         ----------
@@ -356,7 +358,7 @@ class OnlineGaussianProcessRegressor(
         eval_gradient : bool, default=False
             Whether to return the gradient in theta as well; needs ``theta``.
         clone_kernel : bool, default=True
-            If False ``kernel_`` itself is set to ``theta``.
+            If False ``kernel_`` itself gets ``theta``.
 
         Returns
         -------
@@ -425,12 +427,12 @@ class OnlineGaussianProcessRegressor(
 
     @locked
     def track(self, X: Points) -> Self:
-        """Follow the posterior at candidates X from now on, in O(t) each per observation.
+        """Track the posterior at candidates X, in O(t) for each of them and each observation.
 
         Parameters
         ----------
         X : array-like of shape (n_candidates, n_features)
-            Points or descriptors; they replace those tracked before.
+            Points or descriptors; they replace all tracked candidates.
 
         Returns
         -------
@@ -460,31 +462,31 @@ class OnlineGaussianProcessRegressor(
     def predict_tracked(
         self, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior mean, and standard deviation without noise, of the tracked candidates.
+        """Return posterior mean, and standard deviation without noise, of the tracked candidates.
 
         Returns
         -------
         mean : ndarray of shape (n_candidates,)
         std : ndarray of shape (n_candidates,), only if ``return_std``
-            Unlike :meth:`predict` it leaves out the variance of a WhiteKernel.
+            Without the variance of a WhiteKernel, in contrast to :meth:`predict`.
         """
         mean, std = self.process_.tracked_moments()
         return (mean, std) if return_std else mean
 
-    # -- beginning and adding, inputs validated -----------------------------------------------
+    # -- starting and adding, inputs validated ------------------------------------------------
 
     @locked
     def start(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Self:
-        """Forget everything and begin without observations, the kernel as it is.
+        """Start without observations, with a kernel that is not cloned.
 
         Parameters
         ----------
         kernel : Kernel
-            Taken over, not cloned.
+            The kernel in use from now on; learning changes it.
         n_columns : int
             Number of columns of X.
         origin : ndarray of shape (n_columns,) or None, default=None
-            As :class:`GaussianProcess` takes it.
+            See :class:`GaussianProcess`.
 
         Returns
         -------
@@ -493,7 +495,7 @@ class OnlineGaussianProcessRegressor(
         return self._begin(GaussianProcess(kernel, n_columns, origin))
 
     def _begin(self, process: GaussianProcess) -> Self:
-        """Forget everything and begin with a process that has observed nothing."""
+        """Start with a process without observations."""
         self.n_features_in_: int = process.n_columns
         self.process_: GaussianProcess = process
         self._seen: list[np.ndarray] = []
@@ -504,7 +506,7 @@ class OnlineGaussianProcessRegressor(
 
     @locked
     def showing(self, model: Model) -> Self:
-        """Return a regressor that shows the process of a model: itself, or a copy."""
+        """Return a regressor with the process of a model: this one, if it has it, or a copy."""
         if self.process_ is model.process:
             return self
         out = copy(self)
@@ -527,7 +529,7 @@ class OnlineGaussianProcessRegressor(
 
     @property
     def _distinct(self) -> Functionals:
-        """Distinct inputs observed so far, as the kernel takes them."""
+        """Distinct inputs observed so far, minus the origin."""
         process, observed = self.process_, self.process_.observed
         if process.origin is None:
             return observed
@@ -535,7 +537,7 @@ class OnlineGaussianProcessRegressor(
         return Functionals.of(blocks, process.n_columns)
 
     def _add(self, X: np.ndarray, y: np.ndarray, noise: np.ndarray, learn: bool = False) -> None:
-        """Observe one functional per row of X, targets in the user's units."""
+        """Observe one functional for each row of X, with targets in the user's units."""
         process, many = self.process_, y.ndim == 2
         if many and len(process.tracked):
             raise ValueError("tracked candidates need a single target")
@@ -544,7 +546,7 @@ class OnlineGaussianProcessRegressor(
             self._learn(X, (y - units[0]) / units[1], noise)
             if self.optimizer is not None and self.kernel_.n_dims:
                 warn_at_bounds(self.kernel_)
-        # Here noise is in units of the normalised targets, as scikit-learn has it.
+        # Here noise is in units of the normalised targets, as in scikit-learn.
         noise = noise * process.scale**2
         process.observe_all(X, y[:, 0] if many else y, noise, merge=not many)
         if many:
@@ -559,11 +561,11 @@ class OnlineGaussianProcessRegressor(
         """Maximise the log marginal likelihood over the hyperparameters of ``kernel_``."""
         process = self.process_
         if Y.ndim == 1:
-            numbers, first = numbered(X, merge=not process.white)
+            numbers, first = unique_rows(X, merge=not process.white)
             merged = ScaledSamples(numbers, Y, noise).merged()
             X, Y, noise = X[first], merged.y, merged.noise
         self._maximise(process.kernel, Functionals.of_rows(process.relative(X)), noise, Y)
-        process.evaluate_afresh()
+        process.reset_evaluator()
 
     def _maximise(
         self,
@@ -586,27 +588,27 @@ class OnlineGaussianProcessRegressor(
 
     @locked
     def relearn(self, center: float, scale: float) -> Self:
-        """Learn the hyperparameters from everything observed, in units of the targets given.
+        """Learn the hyperparameters from all observations, in given units of the targets.
 
         Noise variances keep their value in the user's units. O(n^3) for n distinct inputs.
 
         Parameters
         ----------
         center, scale : float
-            Targets are learned from as (y - center) / scale.
+            The targets are (y - center) / scale.
 
         Returns
         -------
         self : OnlineGaussianProcessRegressor
         """
         process, kernel = self.process_, clone(self.process_.kernel)
-        merged = process.merged().in_units(process.offset, process.scale, center, scale)
+        merged = process.merged().to_units(process.offset, process.scale, center, scale)
         self._maximise(kernel, self._distinct, merged.noise, merged.y)
-        self.process_ = process.relearned(kernel.theta, merged, center, scale)
+        self.process_ = process.with_hyperparameters(kernel.theta, merged, center, scale)
         return self
 
     def _scaling(self, seen: list[np.ndarray]) -> tuple[Any, Any]:
-        """Centre and scale of all targets seen, as scikit-learn computes them."""
+        """Return centre and scale of all targets observed so far, as scikit-learn does."""
         if not self.normalize_y:
             return 0.0, 1.0
         return center_and_scale(np.concatenate(seen))

@@ -1,4 +1,4 @@
-"""Answers to functionals, also in the units of a surrogate, and what they are merged into."""
+"""Answers to functionals, in the user's units or the surrogate's, and their merging."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Merged:
     y, noise : ndarray of shape (n,)
         Precision-weighted means and their noise variances.
     counts : ndarray of shape (n,)
-        Samples behind them.
+        Number of samples of each functional.
     square, log : float
         Terms of the samples in minus twice the log likelihood.
     """
@@ -35,16 +35,16 @@ class Merged:
 
     @property
     def n_merged_away(self) -> int:
-        """Number of samples that have no observation of their own."""
+        """Number of samples minus number of observations."""
         return int(self.counts.sum()) - len(self.counts)
 
     def times(self, factor: float) -> Merged:
-        """Return what all samples are merged into if their noise variances are so much larger."""
+        """Return the same observations with all noise variances multiplied by ``factor``."""
         log_terms = self.log + log(factor) * self.n_merged_away
         return Merged(self.y, self.noise * factor, self.counts, self.square / factor, log_terms)
 
-    def in_units(self, offset: float, scale: float, center: float, unit: float) -> Merged:
-        """Return the same, changed from units (offset, scale) to (center, unit)."""
+    def to_units(self, offset: float, scale: float, center: float, unit: float) -> Merged:
+        """Return the same observations, converted from units (offset, scale) to (center, unit)."""
         ratio = scale / unit
         return Merged(
             (self.y * scale + offset - center) / unit,
@@ -70,11 +70,11 @@ class ScaledSamples:
 
     @property
     def unknown(self) -> np.ndarray:
-        """Whether the noise of each answer is to be learned."""
+        """Mask (n,) of the answers whose noise variance is learned."""
         return np.isnan(self.alpha)
 
     def variance_of_repeats(self) -> float:
-        """Variance of unknown noise by answers to the same functional; 0 if there are none."""
+        """Return the variance of unknown noise within functionals; 0 without repeats."""
         some = self.unknown
         number = np.unique(self.functional[some], return_inverse=True)[1]
         share = np.broadcast_to(self.share, some.shape)[some]
@@ -82,7 +82,7 @@ class ScaledSamples:
         return merged.square / max(merged.n_merged_away, 1)
 
     def about(self, chosen: np.ndarray) -> ScaledSamples:
-        """Return the samples of the functionals of some numbers (k,), which are counted anew."""
+        """Return the samples of functionals (k,), given by index, with new indices from 0."""
         place = np.full(int(self.functional.max(initial=-1)) + 1, -1)
         place[chosen] = np.arange(len(chosen))
         kept = place[self.functional] >= 0
@@ -91,17 +91,17 @@ class ScaledSamples:
         return ScaledSamples(functional, self.y[kept], self.alpha[kept], share)
 
     def merged(self, noise: float = np.nan, further: float | np.ndarray = 0.0) -> Merged:
-        """Merge samples of the same functional, the unknown noise variance being ``noise``.
+        """Merge samples of the same functional, with ``noise`` as the unknown noise variance.
 
-        ``further`` is additional variance, one number or one for each sample.
+        ``further`` is an additional variance, one number or one for each sample.
         """
         variance = np.where(self.unknown, noise * self.share, self.alpha) + further
         i, n = self.functional, int(self.functional.max(initial=-1)) + 1
         counts = np.bincount(i, minlength=n)
         least = np.full(n, np.inf)
         np.minimum.at(least, i, variance)
-        # Precisions in units of the largest: nothing overflows, however small a variance is. Of
-        # samples without noise nothing is more precise, and they agree or nothing can.
+        # Precisions relative to the largest: nothing overflows, however small a variance is. A
+        # sample without noise determines the mean; if there are several, they agree.
         has_exact = least == 0.0
         weight = least[i] / np.where(has_exact[i], 1.0, variance)
         weight[variance == 0.0] = 1.0
@@ -109,7 +109,7 @@ class ScaledSamples:
         y = np.bincount(i, weight * self.y, n) / total
         merged = least / total
         gap = self.y - y[i]
-        # A noisy sample of the same functional as an exact one keeps a density of its own.
+        # Besides an exact sample of a functional, each noisy one has a density of its own.
         noisy = variance > 0.0
         square = float(np.sum(gap[noisy] ** 2 / variance[noisy]))
         log_terms = np.log(variance[noisy]).sum() - np.log(merged[~has_exact]).sum()
@@ -118,32 +118,34 @@ class ScaledSamples:
         return Merged(y, merged, counts, square, log_terms)
 
 
-def share_of(functionals: Functionals, samples: ScaledSamples) -> tuple[Functionals, ScaledSamples]:
-    """Return functionals, as many as are tried at most, evenly spread, and the samples of these."""
+def subsample(
+    functionals: Functionals, samples: ScaledSamples
+) -> tuple[Functionals, ScaledSamples]:
+    """Return at most ``N_TRIED`` functionals, evenly spread, and their samples."""
     n, most = len(functionals), defaults.N_TRIED
     if n <= most:
         return functionals, samples
     chosen = np.arange(most) * n // most
-    return functionals.chosen(chosen), samples.about(chosen)
+    return functionals.select(chosen), samples.about(chosen)
 
 
 class Samples:
-    """Answers to functionals, numbered as a process numbers the distinct ones.
+    """Answers to functionals, by the indices of the distinct functionals of a process.
 
     Attributes
     ----------
     functional : list of int
-        Number of the functional that was observed.
+        Index of the observed functional.
     reward : list of float
         The answers, in the user's units.
     alpha : list of float
-        Their noise variances; NaN where it is to be learned.
+        Noise variances of the answers; NaN if it is learned.
     share : list of float
-        Multiples of the unknown noise variance, where it is to be learned.
+        Multiples of the unknown noise variance, if it is learned.
     factors : dict
-        Numbers of the outliers, and what their noise variances are multiplied by.
+        Factors of the noise variances of the outliers, by index of the sample.
     values : set of int
-        Numbers of those that are values of f, about which no kernel has an error of its own.
+        Indices of the samples that are values of f, which have no error of the kernel itself.
     """
 
     _kept_fields = ("functional", "reward", "alpha", "share", "values")
@@ -167,14 +169,14 @@ class Samples:
         self.share.append(share)
 
     @property
-    def asked(self) -> np.ndarray:
-        """Whether each is an answer, and not a value of f."""
+    def is_answer(self) -> np.ndarray:
+        """Mask (n,) of the samples that are answers, and not values of f."""
         out = np.ones(len(self), dtype=bool)
         out[list(self.values)] = False
         return out
 
     def scaled(self, center: float, scale: float) -> ScaledSamples:
-        """Return the samples in units in which learning takes place."""
+        """Return the samples in the units (center, scale) of learning."""
         reward, alpha = np.array(self.reward), np.array(self.alpha)
         functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
         for s, factor in self.factors.items():
@@ -182,7 +184,7 @@ class Samples:
         return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share)
 
     def with_factors(self, factors: Mapping[int, float]) -> Samples:
-        """Return the same answers, with other factors."""
+        """Return the same answers with these factors of outliers."""
         if factors == self.factors:
             return self
         same = deepcopy(self)

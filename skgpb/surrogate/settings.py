@@ -1,4 +1,4 @@
-"""The kernel of an optimizer that searches settings of different kinds, and its prior."""
+"""The kernel of an optimizer over settings with sides of different kinds, and its prior."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from skgpb.surrogate.likelihood import default_kernel as box_kernel
 
 
 def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False) -> Kernel:
-    """Matérn-5/2 with an amplitude and a length scale for every axis of a ParameterSpace.
+    """Return a Matérn-5/2 kernel with an amplitude and a length scale for every axis of a space.
 
-    With ``smooth`` an RBF kernel, whose averages over cells have a closed form. With
-    ``main_effects`` single axes have an effect of their own, if there are several.
+    ``space`` is a ParameterSpace. With ``smooth`` the kernel is an RBF kernel, whose averages over
+    cells have a closed form. With ``main_effects`` single axes have an effect of their own, if the
+    space has several.
     """
     side, n = np.diff(space.bounds)[:, 0], space.n_axes
     limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
@@ -43,9 +44,9 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
 
 
 def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]:
-    """Return the kernel that is learned over columns of settings, and its prior.
+    """Return the learned kernel over columns of settings, and its prior.
 
-    Without lists and integers it is the one of a box of numbers.
+    Without lists and integers they are those of a box of numbers.
     """
     if not any(axis.discrete for _, axis in space.axes):
         bounds = space.bounds
@@ -62,7 +63,7 @@ def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]
 
 
 def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = False) -> OnSettings:
-    """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
+    """Return a kernel over settings; for None one that is learned, with its prior."""
     if kernel is not None:
         return OnSettings(kernel, space)
     kernel, prior = default_model(space, main_effects)
@@ -70,7 +71,7 @@ def kernel_on_settings(kernel: Kernel | None, space: Any, main_effects: bool = F
 
 
 def kernel_of_cells(space: Any) -> Kernel:
-    """The default RBF kernel on settings as a product over axes, for cells of them.
+    """Return the default RBF kernel over settings as a product over axes, for cells of settings.
 
     The mean over pairs of settings of two cells is then a product of means along the axes. Its
     hyperparameters are those of ``kernel_on_settings(None, space)``.

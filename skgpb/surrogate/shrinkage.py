@@ -1,9 +1,10 @@
 r"""A model in which queries have nothing in common, for f that varies over shorter distances.
 
-What a kernel does not explain counts as noise of the answers. Where this is nearly everything,
-because f is rougher than any kernel that was tried, the posterior mean is flat and its largest
-value means nothing. Here each query has a value of its own instead, and values and noise have the
-variances :math:`\tau^2` and :math:`\sigma^2`. The posterior mean of a query with n answers is then
+Variation of f that a kernel does not explain counts as noise of the answers. If this is nearly all
+of it, because f is rougher than any kernel that was tried, the posterior mean is flat and its
+largest value means nothing. Here each query has a value of its own instead, and values and noise
+have the variances :math:`\tau^2` and :math:`\sigma^2`. The posterior mean of a query with n answers
+is then
 
 .. math:: \mu + \frac{n}{n + \sigma^2 / \tau^2} (\bar y - \mu).
 """
@@ -21,7 +22,7 @@ def shrinkage_means(functional: np.ndarray, y: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     functional : ndarray of shape (n_answers,)
-        Numbers of the queries, from 0.
+        Indices of the queries, from 0.
     y : ndarray of shape (n_answers,)
         The answers.
 

@@ -19,39 +19,39 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils.roots import pivoted_cholesky
 from skgpb.utils.validation import bisection
 
-# Speed: beyond this number a sum of probabilities replaces the joint probability.
+# Speed: for more rivals a sum of probabilities replaces the joint probability.
 MOST_RIVALS = 10_000
 # Accuracy: variance, as a share of the largest, that draws may leave out.
 NEGLIGIBLE_GAP = 1e-6
-# Accuracy: draws of a test at first, whose number doubles until it is decided, and at most; draws
-# of a quantile.
+# Accuracy: number of draws of a test in the first stage, doubled until the test is decided, and at
+# most; number of draws of a quantile.
 FIRST_DRAWS, MOST_DRAWS, QUANTILE_DRAWS = 256, 2**14, 2048
-# Accuracy: rivals that are ahead with at most this share of delta, all together, are not drawn.
+# Accuracy: rivals whose probabilities of being ahead sum to at most this share of delta are not
+# drawn.
 LEFT_OUT = 0.01
-# Memory: up to so many rivals, all covariances are computed at once and not column by column (8
+# Memory: largest number of rivals whose covariances are computed together, not column by column (8
 # MB).
 MOST_RIVALS_AT_ONCE = 1000
-# Memory: numbers that are drawn at once (32 MB).
+# Memory: number of normal variates that are drawn at once (32 MB).
 BLOCK = 2**22
 
 
 class SuboptimalityGap:
-    """Posterior of the largest of some differences, each of a rival to one that was chosen.
+    """Posterior of the largest of several differences, each of a rival minus the chosen one.
 
     Parameters
     ----------
     mean, var : ndarray of shape (n,)
         Posterior moments of rival minus chosen.
     columns : callable, default=None
-        Takes numbers of rivals, an array of shape (k,); returns a function that takes i and returns
-        the covariances (k,) of these differences with the i-th of them. None where nothing is to be
-        drawn.
+        Function of indices of rivals (k,) that returns a function of i, which returns the
+        covariances (k,) of their differences with the i-th of them. None if draws are not needed.
     prior : float, default=0.0
-        Largest prior variance, which rounding of the covariances is in proportion to.
+        Largest prior variance: rounding errors of the covariances are in proportion to it.
 
     Examples
     --------
-    Two rivals of the same mean, each known to one unit:
+    Two rivals with the same mean and standard deviation 1:
 
     >>> import numpy as np
     >>> from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
@@ -75,7 +75,7 @@ class SuboptimalityGap:
         self._columns, self._prior = columns, prior
 
     @classmethod
-    def of_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> SuboptimalityGap:
+    def from_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> SuboptimalityGap:
         """Return the gap of the last of n functionals, in the user's units. O(n t^2)."""
         functionals = Functionals.of(blocks, gp.n_columns)
         last, scale = functionals.one(len(blocks) - 1), gp.scale
@@ -105,10 +105,10 @@ class SuboptimalityGap:
         return cls((mean - mean[-1]) * scale, var * scale**2, columns, largest)
 
     @classmethod
-    def of_tracked(cls, gp: GaussianProcess, chosen: np.ndarray) -> SuboptimalityGap:
+    def from_marginals(cls, gp: GaussianProcess, chosen: np.ndarray) -> SuboptimalityGap:
         """Return the gap of one functional to the tracked ones, from their marginals only.
 
-        In the user's units, O(m t + t^2) for m tracked functionals: nothing is solved for them.
+        In the user's units, O(m t + t^2) for m tracked functionals, without solving for them.
         """
         single, posterior = Functionals.of([chosen], gp.n_columns), gp.posterior
         v = gp.covariance(single, gp.observed)
@@ -120,13 +120,13 @@ class SuboptimalityGap:
         return cls((posterior.tracked_mean() - mean) * gp.scale, var * gp.scale**2)
 
     @classmethod
-    def of_moments(cls, mean: np.ndarray, cov: np.ndarray) -> SuboptimalityGap:
+    def from_moments(cls, mean: np.ndarray, cov: np.ndarray) -> SuboptimalityGap:
         """Return the gap of the last of n functionals, given mean (n,) and covariance (n, n)."""
         C = cov - cov[-1] - cov[:, -1:] + cov[-1, -1]
         return cls(mean - mean[-1], np.diag(C), lambda some: lambda i: C[some, some[i]])
 
     def ahead(self, epsilon: float) -> np.ndarray:
-        """Probability (n,) that each rival is more than epsilon above what was chosen."""
+        """Return the probability (n,) that each rival is more than epsilon above the chosen one."""
         margin = self.mean - epsilon
         known = self.std == 0.0
         ratio = np.divide(margin, self.std, out=np.zeros_like(margin), where=~known)
@@ -135,11 +135,11 @@ class SuboptimalityGap:
     def is_within(
         self, epsilon: float, delta: float, risk: float, rng: np.random.Generator
     ) -> bool:
-        """Return whether nothing is more than epsilon above, with probability 1 - delta.
+        """Return whether no rival is more than epsilon above, with probability 1 - delta.
 
-        A test with as many draws as it takes, after [Wilson2024]_: where the sum of the rivals'
-        probabilities, or the largest of them, does not decide, joint draws are counted until the
-        exact binomial bound does.
+        The test draws as often as necessary, after [Wilson2024]_: if neither the sum of the rivals'
+        probabilities nor the largest of them decides, joint draws are counted until the exact
+        binomial bound does.
 
         Parameters
         ----------
@@ -148,21 +148,21 @@ class SuboptimalityGap:
         delta : float
             In (0, 1).
         risk : float
-            Probability, in (0, 1), with which the draws may say so and it is not so.
+            Probability, in (0, 1), that the draws give True although it is False.
         rng : numpy.random.Generator
             Source of the draws.
 
         Returns
         -------
         within : bool
-            False also where it is too close for the most draws to tell.
+            False as well if the largest number of draws does not decide.
         """
         ahead = self.ahead(epsilon)
         if ahead.max() > delta:
             return False
         if ahead.sum() <= delta:
             return True
-        some, missing = self._in_play(ahead, delta)
+        some, missing = self._active_rivals(ahead, delta)
         if len(some) > MOST_RIVALS:
             return False
         draw = self._sampler(some, epsilon, delta)
@@ -179,10 +179,10 @@ class SuboptimalityGap:
         return False
 
     def quantile(self, delta: float, rng: np.random.Generator) -> float:
-        """Number, at least 0, above which the largest difference is with probability delta."""
-        # The largest exceeds whatever one of them does.
+        """Return the number >= 0 that the largest difference exceeds with probability delta."""
+        # The quantile of the largest is at least that of any single difference.
         least = self._least(delta)
-        some, missing = self._in_play(self.ahead(least), delta)
+        some, missing = self._active_rivals(self.ahead(least), delta)
         if not len(some):
             return least
         if len(some) > MOST_RIVALS:
@@ -192,15 +192,15 @@ class SuboptimalityGap:
         return max(least, float(drawn[rank - 1]))
 
     def _least(self, delta: float) -> float:
-        """Number, at least 0, that one of the differences exceeds with probability delta."""
+        """Return the number >= 0 that one of the differences exceeds with probability delta."""
         return max(0.0, self._bound(delta))
 
     def _bound(self, delta: float) -> float:
-        """Number that no single difference exceeds with more than probability delta."""
+        """Return the number that no single difference exceeds with more than probability delta."""
         return float((self.mean - ndtri(delta) * self.std).max())
 
-    def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
-        """Numbers of the rivals that have to be drawn, and the probability that is left out."""
+    def _active_rivals(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
+        """Return indices of the rivals that need draws, and the probability of all others."""
         order = np.argsort(ahead, kind="stable")
         sums = np.cumsum(ahead[order])
         n = int(np.searchsorted(sums, LEFT_OUT * delta, side="right"))
@@ -209,7 +209,7 @@ class SuboptimalityGap:
     def _sampler(
         self, some: np.ndarray, epsilon: float, delta: float
     ) -> Callable[[int, np.random.Generator], np.ndarray]:
-        """Draws of the largest of some differences, to be compared with epsilon."""
+        """Return a function that draws the largest of some differences, compared with epsilon."""
         if self._columns is None:
             raise ValueError("cannot draw: the covariances of the differences are not known")
         mean, var = self.mean[some], self.std[some] ** 2
@@ -229,7 +229,7 @@ class SuboptimalityGap:
         return draw
 
     def _union_quantile(self, delta: float, least: float) -> float:
-        """An upper bound of the quantile, from the sum of the rivals' probabilities."""
+        """Return an upper bound of the quantile, from the sum of the rivals' probabilities."""
         most = self._bound(delta / len(self.mean))
         return bisection(least, most, lambda gap: self.ahead(gap).sum() > delta)[1]
 
@@ -248,9 +248,9 @@ class MixedSuboptimalityGap(SuboptimalityGap):
     --------
     >>> import numpy as np
     >>> from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
-    >>> def known_to(std):
+    >>> def gap_with(std):
     ...     return SuboptimalityGap(np.zeros(1), np.array([std**2]))
-    >>> mixed = MixedSuboptimalityGap([known_to(1.0), known_to(2.0)], np.array([0.5, 0.5]))
+    >>> mixed = MixedSuboptimalityGap([gap_with(1.0), gap_with(2.0)], np.array([0.5, 0.5]))
     >>> mixed.ahead(2.0).round(3)  # (0.023 + 0.159) / 2
     array([0.091])
     """
@@ -263,7 +263,7 @@ class MixedSuboptimalityGap(SuboptimalityGap):
         self._parts, self._weights = parts, weights
 
     def ahead(self, epsilon: float) -> np.ndarray:
-        """Probability (n,) that each rival is more than epsilon above what was chosen."""
+        """Return the probability (n,) that each rival is more than epsilon above the chosen one."""
         return self._weights @ np.array([part.ahead(epsilon) for part in self._parts])
 
     def _bound(self, delta: float) -> float:
@@ -273,16 +273,16 @@ class MixedSuboptimalityGap(SuboptimalityGap):
         most = max(0.0, self._bound(delta))
         return bisection(0.0, most, lambda gap: self.ahead(gap).max() > delta)[0]
 
-    def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
-        some, missing = super()._in_play(ahead, delta)
-        return some, missing + LEFT_OUT * delta  # probability that each part leaves out
+    def _active_rivals(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
+        some, missing = super()._active_rivals(ahead, delta)
+        return some, missing + LEFT_OUT * delta  # the probability that each part leaves out
 
     def _sampler(
         self, some: np.ndarray, epsilon: float, delta: float
     ) -> Callable[[int, np.random.Generator], np.ndarray]:
         samplers = []
         for part in self._parts:
-            mine, _ = SuboptimalityGap._in_play(part, part.ahead(epsilon)[some], delta)
+            mine, _ = SuboptimalityGap._active_rivals(part, part.ahead(epsilon)[some], delta)
             chosen = some[mine]
             samplers.append(part._sampler(chosen, epsilon, delta) if len(chosen) else _none)
 
@@ -295,10 +295,10 @@ class MixedSuboptimalityGap(SuboptimalityGap):
 
 
 def _none(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws of the largest of no differences."""
+    """Return draws of the largest of no differences."""
     return np.full(n, -np.inf)
 
 
 def _upper(failures: int, n: int, risk: float) -> float:
-    """Exact upper bound, of confidence 1 - risk, on the probability of a failure."""
+    """Return the exact upper bound, of confidence 1 - risk, on the probability of a failure."""
     return 1.0 if failures == n else float(betaincinv(failures + 1, n - failures, 1.0 - risk))

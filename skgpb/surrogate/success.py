@@ -1,8 +1,8 @@
-"""The chance that an evaluation succeeds, learned from which ones did and which failed.
+"""The probability that an evaluation succeeds, learned from successes and failures.
 
-A Gaussian process on outcomes 1 and 0, with the noise of a coin. It is used only where it predicts
-outcomes better than their rate does, each from all others: failures that happen anywhere say
-nothing of where to ask.
+A Gaussian process on outcomes 1 and 0, with the noise of a coin. It is used only if it predicts
+outcomes, each from all others, better than their rate does: failures that happen anywhere are no
+evidence of where to ask.
 
 References
 ----------
@@ -21,28 +21,28 @@ from scipy.linalg import cho_factor, cho_solve
 from skgpb import defaults
 from skgpb.kernels.additive_matern import AdditiveMatern
 
-# Rounding: no outcome is predicted with a smaller chance than this: its logarithm stays finite.
+# Rounding: least probability of a predicted outcome, so that its logarithm stays finite.
 CERTAIN = 0.02
 
 
 class SuccessModel:
-    """Chances of success at rows of descriptors.
+    """Probabilities of success at rows of descriptors.
 
     Parameters
     ----------
     kernel : AdditiveMatern
-        Covariance of chances over rows that are scaled.
+        Covariance of probabilities over scaled rows.
     share : float
         Share of the variance of outcomes that depends on the row.
     rows : ndarray of shape (n, n_columns)
-        What was asked, scaled.
+        Evaluated queries, scaled.
     succeeded : ndarray of shape (n,)
         1 for an answer and 0 for a failure.
 
     Attributes
     ----------
     rate : float
-        The rate of success, towards which chances go far from everything that was asked.
+        Rate of success, the limit of the probabilities far from all evaluations.
     loss : float
         Logarithmic loss of the predictions of each outcome from all others, in nats.
     """
@@ -52,7 +52,7 @@ class SuccessModel:
     ) -> None:
         self._kernel, self._rows, n = kernel, rows, len(rows)
         self._share = share / (1.0 + kernel.main_effects)
-        # The rate, as if one more had succeeded: nothing fails before something has.
+        # The rate after one more success: nothing fails before the first success.
         self.rate: float = float((succeeded.sum() + 1.0) / (n + 1.0))
         K = self._share * np.asarray(kernel(rows)) + (1.0 - share) * np.eye(n)
         factor = cho_factor(K, lower=True)
@@ -61,7 +61,7 @@ class SuccessModel:
         self.loss: float = log_loss(succeeded - self._weights / precisions, succeeded)
 
     def chance(self, rows: np.ndarray) -> np.ndarray:
-        """Return the chance that each of some rows, scaled alike, succeeds, shape (m,)."""
+        """Return the probability (m,) that each of some rows, scaled alike, succeeds."""
         means = self.rate + self._share * (
             np.asarray(self._kernel(rows, self._rows)) @ self._weights
         )
@@ -69,18 +69,18 @@ class SuccessModel:
 
 
 def log_loss(chances: np.ndarray, succeeded: np.ndarray) -> float:
-    """Return minus the log likelihood of outcomes, no chance being too certain."""
+    """Return minus the log likelihood of outcomes, with probabilities away from 0 and 1."""
     chances = np.clip(chances, CERTAIN, 1.0 - CERTAIN)
     return -float(np.log(np.where(succeeded > 0.0, chances, 1.0 - chances)).sum())
 
 
 def learned_success(rows: np.ndarray, succeeded: np.ndarray) -> SuccessModel | None:
-    """Return the model that predicts outcomes best, None if their rate predicts them as well.
+    """Return the model that predicts outcomes best; None if their rate predicts them as well.
 
     Parameters
     ----------
     rows : ndarray of shape (n, n_columns)
-        What was asked, every column in units of its range.
+        Evaluated queries, every column in units of its range.
     succeeded : ndarray of shape (n,)
         1 for an answer and 0 for a failure.
 
@@ -88,11 +88,11 @@ def learned_success(rows: np.ndarray, succeeded: np.ndarray) -> SuccessModel | N
     --------
     >>> import numpy as np
     >>> from skgpb.surrogate.success import learned_success
-    >>> asked = np.linspace(0, 1, 12)[:, np.newaxis]
-    >>> model = learned_success(asked, np.where(asked[:, 0] > 0.5, 1.0, 0.0))
+    >>> rows = np.linspace(0, 1, 12)[:, np.newaxis]
+    >>> model = learned_success(rows, np.where(rows[:, 0] > 0.5, 1.0, 0.0))
     >>> model.chance(np.array([[0.1], [0.9]])).round(1)
     array([0., 1.])
-    >>> learned_success(asked, np.tile([1.0, 1.0, 0.0], 4)) is None
+    >>> learned_success(rows, np.tile([1.0, 1.0, 0.0], 4)) is None
     True
     """
     n, d = rows.shape

@@ -6,7 +6,7 @@ with a function u and a slow trend g that all fidelities share, differences :mat
 u, differences :math:`s_t` as slow as g, and levels :math:`c_t`. Task 0, the highest fidelity,
 consists almost entirely of u and g. A low fidelity with a tilt, an offset or another scale still
 shows where the highest fidelity is large [Kennedy2000]_. Without g the model would explain a smooth
-low fidelity by :math:`s_t` alone, and it would tell nothing about a smooth highest fidelity
+low fidelity by :math:`s_t` alone, and it would be no evidence of a smooth highest fidelity
 (decision D-H28).
 
 References
@@ -30,7 +30,7 @@ from skgpb.surrogate.likelihood import Prior
 
 
 def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> Kernel:
-    """Kernel of what varies slowly over a box (d, 2); see ``default_kernel`` for ``smooth``.
+    """Return the kernel of the slow parts over a box (d, 2); see ``default_kernel`` for ``smooth``.
 
     ``space`` gives the values of integer and categorical sides.
     """
@@ -41,8 +41,8 @@ def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> 
     return RBF(scale, "fixed") if smooth else Matern(scale, "fixed", nu=2.5)
 
 
-def around(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
-    """Return a kernel over n tasks; task 0 has ``kernel``, and nothing else is learned."""
+def multi_fidelity_kernel(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
+    """Return a kernel over n tasks with ``kernel`` for task 0, in which all else is fixed."""
     rough, slowly = (np.append(0.0, each[1:]) for each in _own_variances(n))
     alike: dict[str, Any] = {"n_tasks": n, "W_bounds": "fixed", "kappa_bounds": "fixed"}
     shared = Tasks(kernel, W=np.ones((n, 1)), kappa=rough, **alike)
@@ -51,16 +51,16 @@ def around(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
     return shared + own[0] + own[1]
 
 
-def over_tasks(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
-    """Kernel over the rows of ``kernel`` and ``slow`` with one of n tasks in a further column."""
+def tasks_kernel(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
+    """Return a kernel over rows of ``kernel`` and ``slow`` and the index of the task, learned."""
     rough, slowly = _own_variances(n)
     shared = Tasks(kernel, n_tasks=n, W=np.ones((n, 1)), kappa=rough)
     trend = Tasks(slow, n_tasks=n, W=np.ones((n, 1)), kappa=slowly)
     return shared + trend + Tasks(_one(), 0, n_tasks=n, kappa=1.0, kappa_bounds="fixed")
 
 
-def prior_over_tasks(prior: Prior, n: int) -> Prior:
-    """Return the prior on the hyperparameters of :func:`over_tasks`; its kernel has ``prior``."""
+def tasks_prior(prior: Prior, n: int) -> Prior:
+    """Return the prior of the hyperparameters of :func:`tasks_kernel`, from that of its kernel."""
     rough, slowly = _own_variances(n)
     spread = np.full(n, defaults.PART_SPREAD)
     return Prior(
@@ -78,7 +78,7 @@ def prior_over_tasks(prior: Prior, n: int) -> Prior:
 
 
 def takes_tasks(kernel: Kernel) -> bool:
-    """Return whether a kernel takes numbers of tasks, anywhere in its expression."""
+    """Return whether any part of a kernel expression takes the index of a task."""
     parts = [kernel, *kernel.get_params(deep=True).values()]
     return any(isinstance(part, Tasks) for part in parts)
 

@@ -1,14 +1,14 @@
 """A prior of f for answers that average it over cells of several sizes.
 
-A small cell shows ripples that a large one averages away. A kernel with one length scale, that of
-the trend, takes ripples for noise: the search asks there again and again, or concludes from a few
-small cells that the large cells around them are as good. So f is the sum of a trend and of
-something rougher, whose variances and length scales are learned, both Gaussian, so that averages
+A small cell shows ripples that a large one averages away. A kernel with a single length scale, that
+of the trend, explains ripples as noise: the search then asks there again and again, or concludes
+from a few small cells that the large cells around them are as good. So f is the sum of a trend and
+a rougher part, whose variances and length scales are learned. Both are Gaussian, so that averages
 over cells have a closed form.
 
 Answers are in units of their standard deviation, and an average varies less than f: the larger the
 cell and the number of dimensions, the less. The prior variances are therefore set so that averages
-over the wanted cells have the variance of the answers.
+over the target cells have the variance of the answers.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from skgpb.surrogate.likelihood import Prior
 def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
     """Return a trend and a rough part, with length scales for every side of a box (d, 2).
 
-    For standardised answers. ``wanted`` (k, d) are the sides of the cells that are looked for.
+    It is for standardised answers. ``wanted`` (k, d) are the sides of the target cells.
     """
     d, side = len(bounds), bounds[:, 1] - bounds[:, 0]
     side = np.where(side > 0.0, side, 1.0)
     cells = np.hstack([np.zeros_like(wanted), wanted])
 
     def of_averages(scale: np.ndarray) -> float:
-        """Variance of averages over wanted cells where f has variance 1."""
+        """Return the variance of averages over target cells if f has variance 1."""
         return float(CellIntegral(RBF(scale)).diag(cells).mean())
 
     def part(variance: float, limits: Any, scale: Any, of_length: Any) -> Kernel:
@@ -53,7 +53,7 @@ def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
 
 
 def prior_of_trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Prior:
-    """Prior on the hyperparameters of :func:`trend_and_rough`, log-normal around its own."""
+    """Return the log-normal prior of the hyperparameters of :func:`trend_and_rough`."""
     d = len(bounds)
     trend = [defaults.AMPLITUDE_SPREAD, *[defaults.LENGTH_SPREAD] * d]
     rough = [defaults.PART_SPREAD, *[defaults.ROUGH_LENGTH_SPREAD] * d]

@@ -15,27 +15,27 @@ from skgpb.utils.warnings import warn
 
 # Rounding: units outside these limits are not used: their squares underflow or overflow.
 SMALLEST_UNIT, LARGEST_UNIT = 1e-153, 1e153
-# Rounding: a standard deviation below this fraction of the largest answer is only rounding,
+# Rounding: a standard deviation below this fraction of the largest answer is rounding only.
 ROUNDING = 4.0 * np.finfo(np.float64).eps
-# Rounding: and one below this share has fewer than four digits.
+# Rounding: a standard deviation below this fraction has fewer than four digits.
 FOUR_DIGITS = 1e4 * np.finfo(np.float64).eps
 
 
 def units_of(values: np.ndarray, noise: float | None = None) -> tuple[float, float]:
-    """Return centre and unit of answers, with a warning if too few digits distinguish them.
+    """Return centre and unit of answers; warn if too few digits distinguish them.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
         The answers, at least one.
     noise : float, default=None
-        Standard deviation of their noise, the least unit there is; None where it is not known.
+        Standard deviation of their noise, a lower limit of the unit; None if it is unknown.
 
     Returns
     -------
     center, scale : float
-        Mean and standard deviation. Where all answers are the same, as far as rounding tells, the
-        unit is ``noise``, or the first answer's size where that is not known.
+        Mean and standard deviation. If all answers are equal up to rounding, the unit is ``noise``,
+        or the size of the first answer if ``noise`` is None.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def units_of(values: np.ndarray, noise: float | None = None) -> tuple[float, flo
     (True, 0.816497)
     """
     scale, largest = float(values.std()), float(np.abs(values).max())
-    # A few answers may be equal but for rounding, as those to points on either side of a top.
+    # A few answers may be equal up to rounding: those to points on both sides of a maximum.
     equal = scale <= np.finfo(np.float64).eps * largest and len(values) < 4
     if not equal and (values != values[0]).any():
         warn_of_digits(scale or float(np.ptp(values)), largest)
@@ -74,5 +74,5 @@ def warn_of_digits(spread: float, largest: float) -> None:
 
 
 def usable(scale: float) -> float:
-    """Return a unit whose square neither vanishes nor overflows: 1 in place of any other."""
+    """Return ``scale``, or 1 if its square would underflow or overflow."""
     return scale if SMALLEST_UNIT < scale < LARGEST_UNIT else 1.0

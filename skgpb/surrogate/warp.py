@@ -1,9 +1,9 @@
-"""Scores far below the good ones, on a scale on which they are less far.
+"""Scores far below the good ones, on a scale that bounds their distance.
 
 Scores of hyperparameters have a plateau and cliffs: most settings do well, and some not at all. A
-stationary model that follows the cliffs cannot tell settings on the plateau from each other, and
-both contradict it. How bad the bad ones are does not matter, only that they are: so their distance
-from the others is bounded, as outputs are warped in [Song2024]_.
+stationary model that follows the cliffs cannot distinguish settings on the plateau, and both
+contradict it. It does not matter how bad the bad ones are, so their distance from the others is
+bounded, as outputs are warped in [Song2024]_.
 
 References
 ----------
@@ -19,16 +19,16 @@ from skgpb import defaults
 
 # Rounding: the distance from the best to the median is at least this share of the typical distance.
 LEAST_WIDTH = 1e-3
-# Mathematics: shares of all scores, of which the first that are not all equal say what is typical.
+# Mathematics: the typical distance is the first quantile at these shares that is not zero.
 SHARES = (0.5, 0.75, 0.9, 1.0)
 
 
 class Warp:
-    """An increasing function: good scores as they are, and bad ones near to them.
+    """An increasing function that keeps good scores and moves bad ones closer to them.
 
     Parameters
     ----------
-    scores : ndarray of shape (n,)
+    All scores, at least one; larger ones are better.
         All scores, large ones being good; at least one.
 
     Examples
@@ -45,7 +45,7 @@ class Warp:
 
     def __init__(self, scores: np.ndarray) -> None:
         middle = float(np.median(scores))
-        # A single disaster, as a model that diverges, must not set the scale.
+        # A single disaster, such as a model that diverges, must not set the scale.
         typical = np.quantile(np.abs(scores - middle), SHARES)
         least = LEAST_WIDTH * float(typical[np.argmax(typical > 0.0)])
         self._width = max(float(scores.max()) - middle, least)
@@ -59,7 +59,7 @@ class Warp:
         return np.maximum(self._edge - scores, 0.0) / self._width
 
     def __call__(self, scores: np.ndarray | float) -> np.ndarray:
-        """Return scores on the new scale."""
+        """Return the warped scores."""
         below = self._below(scores)
         return np.where(below > 0.0, self._edge - self._width * below / (1.0 + below), scores)
 
@@ -68,7 +68,7 @@ class Warp:
         return 1.0 / (1.0 + self._below(scores)) ** 2
 
     def inverse(self, values: np.ndarray | float) -> np.ndarray:
-        """Return the scores of values on the new scale; none is below the worst that is known."""
+        """Return the scores of warped values, at least the worst score that was given."""
         most = self._below(self._worst)
         below = self._below(values)
         below = np.minimum(below / np.maximum(1.0 - below, 1.0 / (1.0 + most)), most)

@@ -1,8 +1,8 @@
 r"""Confidence widths for every linear functional of f, at all times simultaneously.
 
 f has norm at most B in the reproducing kernel Hilbert space of the prior covariance k. Answers are
-y_i = phi_i(f) + eps_i with phi_i and a variance alpha_i chosen before the answer comes, in whatever
-way, and eps_i is rho sqrt(alpha_i)-sub-Gaussian given what was answered before. With mu_t the
+y_i = phi_i(f) + eps_i with phi_i and a variance alpha_i chosen, in any way, before the answer
+comes, and eps_i is rho sqrt(alpha_i)-sub-Gaussian given all answers before. With mu_t the
 posterior mean for noise variances alpha_i, and V_t = I + sum_i phi_i phi_i^T / alpha_i,
 
 .. math:: \|f - \mu_t\|_{V_t}^2 \le \beta_t = B^2 + 2 \rho^2 (\gamma_t + \log(1 / \delta))
@@ -10,7 +10,7 @@ posterior mean for noise variances alpha_i, and V_t = I + sum_i phi_i phi_i^T / 
 at all times t with probability 1 - delta, where gamma_t = 1/2 log det V_t is the information gain
 of these very answers. A functional phi moves over that ball by sqrt(beta_t) times its posterior
 standard deviation, so that |phi(f) - phi(mu_t)| <= sqrt(beta_t) sd_t(phi) for all of them: points,
-averages over cells, windows. No union is taken, neither over them nor over rounds.
+averages over cells, windows. No union bound is needed, neither over them nor over rounds.
 
 *Why.* For every g the products of exp((eps_i (phi_i(g - f)) - phi_i(g - f)^2 / 2) / (rho^2
 alpha_i)) are a supermartingale that starts at one, and so is their average over g from the
@@ -27,7 +27,7 @@ most functionals (:func:`norm_ends`).
 
 Noise variances may differ. Answers about the same functional may be merged, by which neither mu_t
 nor V_t changes. k and c k have the same functions, of norms that differ by sqrt(c). A larger alpha
-than the noise is (rho < 1) regularises more, and the factor of a smaller gain falls
+than the variance of the noise (rho < 1) regularises more, and the factor of a smaller gain falls
 [Whitehouse2023]_ (:func:`balancing_alpha`).
 
 *A kernel that is wrong by epsilon.* If not f but some f_0 within epsilon of it has norm at most B
@@ -64,7 +64,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils.validation import check_real
 from skgpb.utils.warnings import warn
 
-# Accuracy: weights of the norm against the answers that the dual bound tries; beta_t uses 1.
+# Accuracy: weights of the norm relative to the answers that the dual bound tries; beta_t uses 1.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
 # Accuracy: weights s of squared residuals.
 EXPONENTS = np.array([0.25, 0.125, 0.0625, 0.03125])
@@ -74,11 +74,11 @@ MOST_DECOMPOSED = 2000
 
 
 def gain_of(gp: GaussianProcess) -> float:
-    """Information gain of all answers that have noise, 1/2 log det(I + K / noise)."""
+    """Return the information gain of all answers with noise, 1/2 log det(I + K / noise)."""
     gain = gp.posterior.gain
     if gain < inf:
         return gain
-    # Answers without noise have no part in it.
+    # Answers without noise do not contribute.
     noise = gp.posterior.noises()
     noisy = np.flatnonzero(noise > 0.0)
     root = np.sqrt(noise[noisy])
@@ -93,7 +93,7 @@ def norm_beta(
     failure_probability: float,
     misspecification: float = 0.0,
 ) -> float:
-    """Factor of the variance within which all functionals lie, see the module.
+    """Return the factor of the variance within which all functionals lie, see the module.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def norm_beta(
     B : float
         Bound on the norm of f, in units of the process.
     share : float
-        rho: noise of variance alpha is share * sqrt(alpha)-sub-Gaussian.
+        rho: noise of variance alpha is rho sqrt(alpha)-sub-Gaussian.
     failure_probability : float
         delta, in (0, 1).
     misspecification : float, default=0.0
@@ -113,7 +113,7 @@ def norm_beta(
     beta : float
     """
     gain = gain_of(gp)
-    # Answers without information have no part in the mean, and so has their noise.
+    # Answers without information do not affect the mean, and neither does their noise.
     beta = B * B + (2.0 * share**2 * (gain - log(failure_probability)) if gain > 0.0 else 0.0)
     if misspecification > 0.0 and len(gp.observed):
         with np.errstate(divide="ignore"):
@@ -138,16 +138,17 @@ def norm_ends(
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the lower and upper ends of simultaneous intervals, one for each functional.
 
-    The extremes of phi(f) over the f of norm at most B whose squared distance to the answers is
-    at most what the module says. For every weight lambda > 0 of the norm, mu and sd are those of
+    They are the extremes of phi(f) over all f of norm at most B whose squared distance to the
+    answers is at most the bound of the module. For every weight lambda > 0 of the norm, mu and sd
+    are those of
     noise variances lambda alpha_i, and
 
     .. math:: |\phi(f) - \phi(\mu_\lambda)| \le \sqrt{b(\lambda)} \, sd_\lambda(\phi), \quad
               b(\lambda) = B^2 + (y^T Q^{-1} y + 2 \rho^2 (\gamma + \log(1 / \delta))) / \lambda
               - y^T Q_\lambda^{-1} y,
 
-    which at lambda = 1 is the interval of :func:`norm_beta`. The best of several weights is taken
-    for each end. One eigendecomposition, O(t^3), then O(t) for every functional and weight.
+    which at lambda = 1 is the interval of :func:`norm_beta`. Each end uses the best of several
+    weights. One eigendecomposition, O(t^3), then O(t) for every functional and weight.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def norm_ends(
     blocks : ndarray of shape (n, n_columns) or list of ndarray of shape (n_rows, n_columns)
         Descriptor rows of the functionals.
     B, share, failure_probability, misspecification : float
-        As for :func:`norm_beta`.
+        See :func:`norm_beta`.
 
     Returns
     -------
@@ -202,16 +203,16 @@ def dual_ends(
     norm2: float,
     excess: float,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Compute :func:`norm_ends` from covariances alone; None if no function fits.
+    """Return :func:`norm_ends` in units of the process, from covariances; None if no f fits.
 
     Parameters
     ----------
     gram : ndarray of shape (t, t)
-        Prior covariances of what was observed.
+        Prior covariances of the observed functionals.
     noise, answers : ndarray of shape (t,)
         Noise variances > 0, and the answers.
     covariance, variance : ndarray of shape (n, t) and (n,)
-        Prior covariances of the functionals with what was observed, and their variances.
+        Prior covariances of the functionals with the observed ones, and their variances.
     norm2 : float
         B^2.
     excess : float
@@ -237,7 +238,7 @@ def dual_ends(
 def balancing_alpha(
     gain: Callable[[float], float], B: float, R: float, failure_probability: float = 0.1
 ) -> float:
-    r"""Noise variance to regularise by, with which rough kernels have regret bounds.
+    r"""Return the noise variance to regularise by, with which rough kernels have regret bounds.
 
     With ``alpha`` in the place of the noise variance R^2 the width is, after T answers,
 
@@ -248,16 +249,16 @@ def balancing_alpha(
 
     .. math:: \sqrt{\beta \, \alpha \, \gamma_T(\alpha) \, T}. \qquad (2)
 
-    The first part of its square, that of B, grows with alpha, and the second falls. They are equal
+    The first term of its square, that of B, grows with alpha, and the second falls. They are equal
     at the solution of
 
     .. math:: \alpha B^2 = 2 R^2 \bigl(\gamma_T(\alpha) + \log(1 / \delta)\bigr), \qquad (3)
 
-    where beta is at most 2 B^2 whatever T is. So alpha grows as the information gain does, as
-    [Whitehouse2023]_ choose it. With the gain of a Matern kernel, (T / alpha)^(d / (2 nu + d)) but
-    for logarithms, it is of the order of T^(d / (2 nu + 2 d)), and (2) of T^((nu + 2 d) /
-    (2 nu + 2 d)), which is sublinear for every nu. With alpha = R^2 it is not where nu is at most
-    d / 2. What is chosen must not depend on any answer: T is fixed before.
+    where beta is at most 2 B^2 whatever T is. So alpha grows as the information gain does, the
+    choice of [Whitehouse2023]_. With the gain of a Matern kernel, (T / alpha)^(d / (2 nu + d)) up
+    to logarithms, it is of the order of T^(d / (2 nu + 2 d)), and (2) of T^((nu + 2 d) /
+    (2 nu + 2 d)), which is sublinear for every nu. With alpha = R^2 it is not if nu is at most
+    d / 2. The choice must not depend on any answer: T is fixed before.
 
     Parameters
     ----------
@@ -276,8 +277,7 @@ def balancing_alpha(
     -------
     alpha : float
         For the parameter ``alpha`` of an optimizer, together with ``beta="rkhs"`` and
-        ``Guarantee(noise_bound=R)``. Not below R^2: less than the noise would widen what is known
-        to hold.
+        ``Guarantee(noise_bound=R)``. At least R^2: a smaller value would widen the intervals.
 
     Examples
     --------
@@ -305,13 +305,13 @@ def balancing_alpha(
     low = 2.0 * log(R)
     if excess(low) >= 0.0:
         return R * R
-    # The gain does not grow: at the right side of the equation for R^2 it is no longer larger.
+    # The gain does not grow with alpha: at the right side of (3) for R^2 it is not larger.
     high = low - excess(low)
     return exp(brentq(excess, low, high, xtol=1e-6)) if excess(high) > 0.0 else exp(high)
 
 
 def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float) -> bool:
-    """Return whether some function of norm B fits the answers, with two chances of failure.
+    """Return whether some function of norm B fits the answers, by two tests.
 
     It must lie in the ball of :func:`norm_ends`, and leave residuals that noise can have. For every
     s in (0, 1/2) the products of sqrt(1 - 2 s) exp(s (eps_i / rho)^2 / alpha_i) are a
@@ -322,9 +322,9 @@ def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float
     gp : GaussianProcess
         Process with the observations, which have noise.
     B, share : float
-        As for :func:`norm_beta`.
+        See :func:`norm_beta`.
     failure_probability : float
-        Failure probability of each of the two.
+        Failure probability of each of the two tests.
     """
     noise = gp.posterior.noises()
     if not len(noise):
@@ -337,7 +337,7 @@ def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float
     excess = 2.0 * share**2 * (gain_of(gp) - log(failure_probability))
     if _radii(values, along, B * B, excess).min() < 0.0:
         return False
-    # The least squares of a function of norm B, by the dual of that problem.
+    # The least sum of squares of a function of norm B, by the dual of that problem.
     least = (WEIGHTS * ((along**2 / (values + WEIGHTS)).sum(axis=0) - B * B)).max()
     least += gp.posterior.repeat_terms()[0]
     n, log_odds = int(gp.posterior.counts().sum()), log(len(EXPONENTS) / failure_probability)
@@ -346,7 +346,7 @@ def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float
 
 
 def _radii(values: np.ndarray, along: np.ndarray, norm2: float, excess: float) -> np.ndarray:
-    """b(lambda) for all weights, from eigenvalues (t, 1) and the answers along eigenvectors."""
+    """Return b(lambda) for all weights, from eigenvalues (t, 1) and projected answers (t, 1)."""
     # y^T Q^-1 y / lambda - y^T Q_lambda^-1 y, without cancellation
     surplus = along**2 * values * (1.0 - WEIGHTS) / ((values + 1.0) * (values + WEIGHTS))
     return norm2 + (excess + surplus.sum(axis=0)) / WEIGHTS

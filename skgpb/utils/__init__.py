@@ -1,1 +1,1 @@
-"""Tools for all rooms of the library: validation, locks, files, warnings and types."""
+"""Tools for all packages of the library: validation, locks, files, warnings and types."""

@@ -1,4 +1,4 @@
-"""What mypy has to know of scikit-learn's estimators."""
+"""Signatures of scikit-learn's estimators, for mypy."""
 
 from typing import Any, Self
 

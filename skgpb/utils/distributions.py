@@ -1,4 +1,4 @@
-"""Distributions of numbers that ``scipy.stats`` does not have."""
+"""Distributions that ``scipy.stats`` does not have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.stats import rv_discrete
 
 
 class LogRandint(rv_discrete):
-    """Numbers whose logarithm is uniform, rounded: from ``low`` to ``high - 1``."""
+    """Integers with a uniform logarithm, rounded: from ``low`` to ``high - 1``."""
 
     def _argcheck(self, low: Any, high: Any) -> Any:
         return (low >= 1) & (high > low)
@@ -24,5 +24,5 @@ class LogRandint(rv_discrete):
         return np.log((k + 0.5) / (k - 0.5)) / np.log((high - 0.5) / (low - 0.5))
 
 
-#: The distribution without its limits, as files know it.
+#: The distribution without its limits, which files refer to by name.
 LOG_RANDINT: LogRandint = LogRandint(name="log_randint")

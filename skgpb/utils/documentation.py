@@ -13,7 +13,10 @@ from skgpb.utils.names import check_parameter_names
 
 @lru_cache
 def documentation_address() -> str:
-    """Address of the documentation as the installed package has it, without a slash; or empty."""
+    """Return the address of the documentation in the package's metadata, without a final slash.
+
+    It is empty if the package is not installed.
+    """
     try:
         urls = metadata("skgpb").get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -23,7 +26,7 @@ def documentation_address() -> str:
 
 
 def public_name(cls: type) -> str:
-    """Name of a class where it is exported first: the name of its page, or empty.
+    """Return the name of the page of a class, by its first public module; empty if not public.
 
     Examples
     --------
@@ -39,13 +42,13 @@ def public_name(cls: type) -> str:
 
 
 class DocumentedMixin:
-    """Leads to the page of an estimator, and to its parameters.
+    """Link to the documentation of an estimator, and checks of its parameter names.
 
-    The HTML display has a link to the page, that of a subclass elsewhere has none.
+    The HTML display has a link to the page of a class, but not for subclasses in other packages.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Say which parameter may be meant where there is none of a name."""
+        """Raise an error with the likely parameter if a name is wrong."""
         if kwargs:
             estimator: Any = cls
             check_parameter_names(cls, kwargs, estimator._get_param_names())

@@ -1,4 +1,4 @@
-"""How a package that is missing is installed where skgpb is."""
+"""Commands that install a missing package in the environment of skgpb."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from importlib.util import find_spec
 
 @contextmanager
 def needs(what: str, library: str, extra: str, otherwise: str = "") -> Iterator[None]:
-    """Say how to install a library, if it is missing when it is imported in a ``with`` block.
+    """Raise an error with the command that installs a library, if its import fails in the block.
 
     Parameters
     ----------
     what, library : str
-        What needs it, and its name.
+        Feature that needs the library, and its name.
     extra : str
-        As of :func:`install_command`.
+        See :func:`install_command`.
     otherwise : str, default=""
-        What else helps, behind a comma.
+        Alternative, after a comma.
     """
     try:
         yield
@@ -35,20 +35,20 @@ def needs(what: str, library: str, extra: str, otherwise: str = "") -> Iterator[
 def install_command(extra: str) -> str:
     """Return a command that installs the packages of an extra beside skgpb.
 
-    It names the packages and not the extra, because skgpb may come from a file or a folder of which
-    the index of packages does not know.
+    It has the names of the packages instead of the extra, because skgpb may be installed from a
+    file or a folder that the package index does not have.
 
     Parameters
     ----------
     extra : str
-        Such as "tables".
+        Name of the extra, such as "tables".
 
     Returns
     -------
     command : str
-        For any shell.
+        Command for any shell.
     """
-    packages = " ".join(_quoted(package) for package in _packages(extra))
+    packages = " ".join(_quote(package) for package in _packages(extra))
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         return f"pipx inject {os.path.basename(sys.prefix)} {packages}"
     python = shutil.which("python")
@@ -56,12 +56,12 @@ def install_command(extra: str) -> str:
         os.path.dirname(sys.executable)
     )
     if find_spec("pip") is None:  # as in environments made by uv
-        return f"uv pip install --python {_quoted(sys.executable)} {packages}"
-    return f"{'python' if is_ours else _quoted(sys.executable)} -m pip install {packages}"
+        return f"uv pip install --python {_quote(sys.executable)} {packages}"
+    return f"{'python' if is_ours else _quote(sys.executable)} -m pip install {packages}"
 
 
 def _packages(extra: str) -> list[str]:
-    """Return what an extra requires, or the extra itself where nothing is known of it."""
+    """Return the packages of an extra; the extra itself if the metadata has none."""
     try:
         required = requires("skgpb") or []
     except PackageNotFoundError:
@@ -76,7 +76,7 @@ def _packages(extra: str) -> list[str]:
     return found or [f"skgpb[{extra}]"]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{text}"' if set(text) - set(_PLAIN) else text
 
 

@@ -1,9 +1,9 @@
-"""One lock for each optimizer and all that it is made of, so that threads may share it.
+"""One lock for each optimizer and all of its parts, so that threads may share it.
 
 The extension modules change buffers in place, outside the interpreter's own lock: two threads in
 one posterior would corrupt memory. Every public method therefore holds the lock of its object.
-Objects that share state, such as an optimizer and its posterior, share their lock; those that do
-not never wait for each other.
+Objects that share state, such as an optimizer and its posterior, share their lock; other objects
+never wait for each other.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
     def __init__(self) -> None:
         _LOCKS.add(self)
 
-    #: Whether what it guards is a copy that nobody else knows, on its way into a pickle.
+    #: Whether the guarded object is a private copy, to be pickled.
     private = False
 
-    #: Calls of ``run`` that go on, which copies and pickles know nothing of.
+    #: Calls of ``run`` in progress, which copies and pickles do not have.
     runs: Sequence[Any] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -37,7 +37,7 @@ class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
 
 
 class TornLock(StateLock):
-    """In a forked process: the lock of what a thread that is not there was about to change."""
+    """The lock of an object in a forked process, if another thread held it during the fork."""
 
     def __enter__(self) -> bool:
         raise RuntimeError(
@@ -51,7 +51,7 @@ _LOCKS: WeakSet[StateLock] = WeakSet()
 
 
 def _begin_in_child() -> None:
-    """In a forked process: whoever held a lock in another thread is not there to give it back."""
+    """Reset the locks in a forked process, where the threads that held them are missing."""
     for lock in list(_LOCKS):
         lock.runs = ()
         if lock.acquire(blocking=False):
@@ -65,19 +65,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def locked(method: Method) -> Method:
-    """Let a method, or the function of a property, of a :class:`Guarded` class hold its lock."""
+    """Decorate a method, or a property's function, of :class:`Guarded` to hold its lock."""
 
     @wraps(method)
     def holding(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # In one line: a tracing function that raises at the end of a block, as a debugger may,
-        # would leave the lock held for ever.
+        # In one line: if a tracing function such as a debugger's raises at the end of a block, the
+        # lock would be held for ever.
         with self._lock: return method(self if self._dirty is None else self._rebuilt(), *args, **kwargs)  # fmt: skip  # noqa: E501, E701
 
     return cast(Method, holding)
 
 
 def reading_log(method: Method) -> Method:
-    """Let a method hold the lock that also works where the object cannot be put right again."""
+    """Decorate a method to hold the lock, even if an interrupted change cannot be undone."""
 
     @wraps(method)
     def holding(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -87,11 +87,11 @@ def reading_log(method: Method) -> Method:
 
 
 class Guarded:
-    """An estimator with a lock around its state; copies and pickles show it at one moment."""
+    """An estimator with a lock around its state; copies and pickles are consistent."""
 
     _lock: StateLock
 
-    #: Description of a change that was interrupted half way; None if all is well.
+    #: Description of an interrupted change; None otherwise.
     _dirty: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -101,11 +101,11 @@ class Guarded:
         return self
 
     def _share_lock(self, part: Guarded) -> None:
-        """Give an object that is part of this one the same lock."""
+        """Let an object that is part of this one use the same lock."""
         vars(part)["_lock"] = self._lock
 
     def _rebuilt(self) -> Self:
-        """Undo a change that was interrupted half way, and return the object."""
+        """Undo an interrupted change, and return the object."""
         return self
 
     def _mended_if_possible(self) -> None:
@@ -118,7 +118,7 @@ class Guarded:
         return super().__getstate__()
 
     def _unwritten(self) -> list[Any]:
-        """Return what is never written: parameters."""
+        """Return the objects that are never changed: parameters."""
         estimator: Any = self
         return list(estimator.get_params(deep=False).values())
 
@@ -126,7 +126,7 @@ class Guarded:
     def __getstate__(self) -> dict[str, Any]:
         if self._lock.private:
             return self._state()
-        # It is pickled when the lock is free again.
+        # The copy is pickled after the lock is released.
         state = deepcopy(self._state(), {id(value): value for value in self._unwritten()})
         state["_lock"].private = True
         return state

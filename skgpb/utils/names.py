@@ -1,4 +1,4 @@
-"""The parameter that was meant, where a constructor does not have the one that was given."""
+"""The likely parameter for a name that a constructor does not have."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from inspect import get_annotations
 
-#: What makes parameters of the fields of a class.
+#: The decorator that turns the fields of a class into parameters.
 DATACLASS = "@dataclass(eq=False, repr=False, kw_only=True)"
-#: Names that other libraries have, and those that they may stand for here; calls are for classes
-#: that have ``run``.
+#: Names in other libraries, and the names that may be meant here; calls are for classes with
+#: ``run``.
 SYNONYMS = {
     "acquisition": ["rule", "TargetsOptimizer(rule=...)"],
     "acquisition_function": ["rule", "TargetsOptimizer(rule=...)"],
@@ -48,7 +48,7 @@ SYNONYMS = {
 
 
 def check_parameter_names(cls: type, given: Iterable[str], known: list[str]) -> None:
-    """Raise TypeError, with the nearest name, where a class has no parameter of a name."""
+    """Raise TypeError, with the nearest name, if a class has no parameter with a given name."""
     for name in given:
         if name in known:
             continue
@@ -58,13 +58,13 @@ def check_parameter_names(cls: type, given: Iterable[str], known: list[str]) -> 
             if each in known or ("(" in each and hasattr(cls, "run"))
         ] or get_close_matches(name, known, 1)
         hint = f"did you mean {likely[0]!r}?" if likely else f"it has {', '.join(known)}"
-        if (owner := _undecorated(cls, name)) is not None:
+        if (owner := _declaring_class(cls, name)) is not None:
             hint = f"{owner.__name__} declares it, but lacks {DATACLASS}"
         raise TypeError(f"{cls.__name__} has no parameter {name!r}; {hint}")
 
 
-def _undecorated(cls: type, name: str) -> type | None:
-    """Return the class that declares a field, but is no dataclass that has it as a parameter."""
+def _declaring_class(cls: type, name: str) -> type | None:
+    """Return the class that declares a field without being a dataclass; None if there is none."""
     for each in cls.__mro__:
         if "__dataclass_fields__" in vars(each):
             return None

@@ -1,27 +1,28 @@
 """Runs as files: JSON and arrays in a zip archive, written atomically, read without running code.
 
-A file holds what a run *is*, not how a version of skgpb represents it: the constructor's
-parameters at the start, and in order every fit, every query asked, every answer, failure, learned
-set of hyperparameters and parameters that were set, all numbers exactly. Loading replays them, so
-that a later version can as well.
+A file has the content of a run, independent of its representation in a version of skgpb: the
+constructor's parameters at the start, and in order every fit, every query asked, every answer,
+failure, learned set of hyperparameters and parameters that were set, all numbers exactly. Loading
+replays them, so that later versions can load the file as well.
 
 The layout, version 2: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``,
 the log ``events.jsonl`` with an event in each line, and one ``.npy`` member for each array that
-these refer to as ``{"array": name}``. Nothing else is read, and neither is more expanded than a run
-that ``save`` has written may need: ``LARGEST_*``. A value takes up to 200 bytes of memory, but only
-three characters of text, which is compressed as well; so values are counted before they are parsed,
-and events are parsed one at a time. A query is written where it comes first, and as
-``{"query": n}`` afterwards, n being its number among the different ones.
+these refer to as ``{"array": name}``. Nothing else is read, and no member is expanded beyond the
+size that a run written by ``save`` may need: ``LARGEST_*``. A value takes up to 200 bytes of
+memory, but only three characters of text, which is compressed as well; so values are counted before
+they are parsed, and events are parsed one at a time. A query is written at its first occurrence,
+and as ``{"query": n}`` afterwards, with its index n among the distinct ones.
 
-The file may also hold a snapshot, ``snapshot.json``: state that is expensive to compute from the
-log. It names the run by the SHA-256 of ``run.json`` and ``events.jsonl``, and is not read with
-another one. Programs that write files can leave it out.
+The file may also have a snapshot, ``snapshot.json``: state that is expensive to compute from the
+log. It identifies the run by the SHA-256 of ``run.json`` and ``events.jsonl``, and is ignored with
+another run. Programs that write files can leave it out.
 
-Files of version 1 are read as well. Their snapshots have other fields, so they are replayed. The
-first of them have the events in ``run.json``, and no times, and a few say that they are version 2.
+Files of version 1 are read as well. Their snapshots have other fields, so the runs are replayed.
+The earliest files have the events in ``run.json`` and no times, and a few of these declare
+version 2.
 
-Text files, as the checkpoint of a hyperparameter search, have a JSON object in each line, with the
-checksum of a :class:`Seal`; those of version 1 have none.
+Text files, such as the checkpoint of a hyperparameter search, have a JSON object in each line, with
+the checksum of a :class:`Seal`; text files of version 1 have no checksum.
 """
 
 from __future__ import annotations
@@ -50,18 +51,18 @@ from skgpb.utils.typing import File
 
 __all__ = ["read_notes", "register_kernel"]
 
-# Format: what a file of a run says it is, and the version of all files.
+# Format: name of the format in the file of a run, and version of all files.
 FORMAT, VERSION = "skgpb run", 2
-# Format: parameters of files of version 1 that have another name now, and those that are gone and
-# are left out if they are None.
+# Format: parameters of version 1 with another name in version 2; removed parameters, which a file
+# may have if they are None.
 RENAMED, GONE = {"diameter": "variation"}, {"relative_noise"}
-# Format: what stands before the checksum in a line.
+# Format: text before the checksum in a line.
 SEAL = b', "sha256 to here": "'
-# Kinds of ValueError whose messages name bytes and places in them.
+# Kinds of ValueError whose messages are about bytes and positions in them.
 BYTES_TOLD = (UnicodeError, json.JSONDecodeError)
-# Format: arrays of at most this many numbers are written into the JSON itself.
+# Format: largest array that is written into the JSON itself, in numbers.
 SMALL = 16
-# Kinds of NumPy's numbers and strings that files hold: no objects, no structures.
+# Kinds of NumPy's numbers and strings in files: no objects, no structures.
 KINDS = "biufUS"
 # Limit: bytes of run.json and the events, and values in them: a round takes about 360 and 50.
 LARGEST_DOCUMENT, LARGEST_NUMBER_OF_VALUES = 2**27, 2**24
@@ -80,11 +81,11 @@ def register_kernel(cls: type[Kernel]) -> type[Kernel]:
     Parameters
     ----------
     cls : subclass of sklearn.gaussian_process.kernels.Kernel
-        It is known in files by its name, and rebuilt from its ``get_params(deep=False)``.
+        Files refer to it by its name, and rebuild it from its ``get_params(deep=False)``.
 
     Returns
     -------
-    cls : the class itself, so that this also is a decorator.
+    cls : the class itself, so that the function is also a decorator.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def _register_known_kernels() -> None:
 
 
 class Writer:
-    """Turns values into what JSON can hold, and collects their arrays."""
+    """Encoder of values as JSON, which collects their arrays."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
@@ -123,7 +124,7 @@ class Writer:
         _register_known_kernels()
 
     def encode(self, value: Any, where: str) -> Any:
-        """Return a JSON value; ``where`` names the parameter in error messages."""
+        """Return a JSON value; ``where`` is the name of the parameter in error messages."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, float) and not isinstance(value, np.generic):
@@ -153,7 +154,7 @@ class Writer:
         if hasattr(value, "find_points") and value in self._numbers:
             return self.query(value)
         if hasattr(value, "arguments"):
-            return self._by_arguments(value, where)
+            return self._encode_arguments(value, where)
         if hasattr(value, "get_params") and (hasattr(value, "ask") or hasattr(value, "propose")):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
@@ -193,20 +194,20 @@ class Writer:
         return {"kernel": name, "parameters": encoded}
 
     def query(self, query: Any) -> dict[str, Any]:
-        """Encode a query of the log, as its number where an equal one came before."""
+        """Encode a query of the log, as its index if an equal one came before."""
         if query in self._numbers:
             return {"query": self._numbers[query]}
         self._numbers[query] = len(self._numbers)
-        return self._by_arguments(query, "query")
+        return self._encode_arguments(query, "query")
 
-    def _by_arguments(self, value: Any, where: str) -> dict[str, Any]:
-        """Encode a query, or what bounds hold, by the arguments that its class rebuilds it from."""
+    def _encode_arguments(self, value: Any, where: str) -> dict[str, Any]:
+        """Encode a query, or an object in bounds, by the arguments of its class."""
         arguments = [getattr(value, name) for name in value.arguments]
         return {"query": type(value).__name__, "arguments": self.encode(arguments, where)}
 
 
 class Reader:
-    """Turns what a file holds back into values; knows only the classes named here."""
+    """Decoder of the values in a file, for the classes named here only."""
 
     def __init__(
         self,
@@ -221,7 +222,7 @@ class Reader:
         _register_known_kernels()
 
     def decode(self, value: Any) -> Any:
-        """Inverse of ``Writer.encode``."""
+        """Return the value that ``Writer.encode`` encoded."""
         if isinstance(value, list):
             return [self.decode(item) for item in value]
         if not isinstance(value, dict):
@@ -258,7 +259,9 @@ class Reader:
         if "kernel" in value:
             return self._kernel(value)
         if "query" in value:
-            return self.query(value) if type(value["query"]) is int else self._by_arguments(value)
+            return (
+                self.query(value) if type(value["query"]) is int else self._decode_arguments(value)
+            )
         if "guarantee" in value:
             return Guarantee(**self.decode(value["guarantee"]))
         if "optimizer" in value:
@@ -272,7 +275,7 @@ class Reader:
         raise ValueError(f"not a value of a saved run: {value!r}")
 
     def parameters(self, stored: dict[str, Any]) -> dict[str, Any]:
-        """Inverse of ``encode_parameters``."""
+        """Return the parameters that ``encode_parameters`` encoded."""
         return {name: self.decode(item) for name, item in stored.items()}
 
     def _kernel(self, value: dict[str, Any]) -> Kernel:
@@ -285,21 +288,21 @@ class Reader:
         return _KERNELS[name](**{k: self.decode(v) for k, v in value["parameters"].items()})
 
     def query(self, value: dict[str, Any]) -> Any:
-        """Inverse of ``Writer.query``, to be called in the same order."""
+        """Return the query that ``Writer.query`` encoded; call it in the same order."""
         number = value["query"]
         if type(number) is int and 0 <= number < len(self._known):
             return self._known[number]
-        self._known.append(self._by_arguments(value))
+        self._known.append(self._decode_arguments(value))
         return self._known[-1]
 
-    def _by_arguments(self, value: dict[str, Any]) -> Any:
+    def _decode_arguments(self, value: dict[str, Any]) -> Any:
         if value["query"] not in self._queries:
             raise ValueError(f"the run has a query of the unknown kind {value['query']!r}")
         return self._queries[value["query"]](*self.decode(value["arguments"]))
 
 
 def _distribution(name: Any) -> Any:
-    """Return the distribution of ``scipy.stats``, or ours, with a name; or None."""
+    """Return the distribution of ``scipy.stats``, or ours, with a name; None without one."""
     from scipy import stats  # here, because importing it takes long and few runs need it
 
     from skgpb.utils.distributions import LOG_RANDINT
@@ -328,8 +331,8 @@ def write(
 ) -> None:
     """Write a file atomically: a complete file exists at every moment. An open one is written to.
 
-    It is written to a temporary file in the same folder, synced, and renamed. Links are
-    followed, and the permissions are those of the file replaced, or else the usual ones.
+    It writes a temporary file in the same folder, syncs it, and renames it. Links are followed, and
+    the permissions are those of the replaced file, or the usual ones for a new file.
     """
     text = json.dumps(document, allow_nan=False).encode("ascii")
     log = "".join(json.dumps(event, allow_nan=False) + "\n" for event in events).encode("ascii")
@@ -359,7 +362,7 @@ def write(
 
 
 def _name_of(text: bytes, log: bytes) -> str:
-    """Name of a run, by which its snapshot knows it."""
+    """Return the name of a run, by which its snapshot identifies it."""
     name = hashlib.sha256(text)
     name.update(log)
     return name.hexdigest()
@@ -399,7 +402,7 @@ class Seal:
             self._sum.update(line)
         elif not mark or mark + end != self._end_of(text):
             raise ValueError("it is damaged: a line does not go with its checksum")
-        entry = _parsed(line)
+        entry = _parse(line)
         if not isinstance(entry, dict):
             raise ValueError(f"it is damaged: a line is {entry!r}")
         return entry
@@ -419,16 +422,16 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     path : path
         The file, which need not exist.
     data : bytes
-        All that it is to hold.
+        Content of the file.
 
     Raises
     ------
     OSError
-        If it cannot be written. The error names ``path``, not the temporary file.
+        If the file cannot be written. The error has ``path``, not the temporary file.
     """
     given, path = str(path), Path(path)
     if path.exists() and not path.is_file():
-        # A device or a pipe is written to, not replaced.
+        # A device or a pipe cannot be replaced: write to it.
         path.write_bytes(data)
         return
     path = Path(os.path.realpath(path))
@@ -441,13 +444,13 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
         except OSError as error:
             if error.errno is None:
                 raise
-            # The user does not know about the temporary file.
+            # The user did not choose the name of the temporary file.
             raise type(error)(error.errno, error.strerror, given) from None
     _sync_directory(path.parent)
 
 
 def _check_size(text: bytes, log: bytes) -> None:
-    """Refuse a document and events that are larger than those of any run."""
+    """Raise ValueError for a document and events larger than those of any run."""
     rest, size = _n_values(text), len(text) + len(log)
     values = rest + _n_values(log)
     if size > LARGEST_DOCUMENT or values > LARGEST_NUMBER_OF_VALUES:
@@ -468,21 +471,21 @@ def _check_size(text: bytes, log: bytes) -> None:
 
 
 def _n_values(text: bytes) -> int:
-    """Return how many values a JSON text may have: commas and brackets that open."""
+    """Return the largest possible number of values of a JSON text: commas and open brackets."""
     return sum(map(text.count, (b",", b"[", b"{")))
 
 
 def _replace_unseen(path: Path, data: bytes, mode: int | None) -> None:
-    """Replace a file by one that has no name until it is whole, so that a kill leaves nothing.
+    """Replace a file by one without a name until it is complete, so that a kill leaves nothing.
 
-    Linux can do that, on most file systems.
+    Linux supports this on most file systems.
     """
 
     def nameless(directory: str, flags: int) -> int:
         return os.open(directory, os.O_WRONLY | os.O_TMPFILE, 0o666)
 
-    # A link cannot replace a file. A kill between the next two steps leaves this one, and the
-    # next save removes it.
+    # A link cannot replace a file. A kill between the next two steps leaves the link, and the next
+    # save removes it.
     name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     beside = path.with_name(f".{name}.skgpb")
     with open(path.parent, "wb", opener=nameless) as file:
@@ -490,7 +493,7 @@ def _replace_unseen(path: Path, data: bytes, mode: int | None) -> None:
         if mode is not None:
             os.fchmod(file.fileno(), mode)
         beside.unlink(missing_ok=True)
-        # Only with a directory given is the link in /proc followed.
+        # The link in /proc is followed only with a directory descriptor.
         os.link(f"/proc/self/fd/{file.fileno()}", beside, src_dir_fd=file.fileno())
     os.replace(beside, path)
 
@@ -517,7 +520,7 @@ def _fill(file: BinaryIO, data: bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Force the new name to the disk, where the system can."""
+    """Force the new name to the disk, if the system supports it."""
     try:
         descriptor = os.open(directory, os.O_RDONLY)
     except OSError:
@@ -531,15 +534,15 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def opened(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
-    """Open a file: its document, its events, which are parsed as one goes, and its arrays.
+def open_run(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]:
+    """Open a file; yield its document, its events, parsed one at a time, and its arrays.
 
-    Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
-    can be wrong.
+    Every error in the block becomes a ``LoadError``, because damaged bytes can cause errors of
+    any kind.
     """
     document: dict[str, Any] = {}
     is_open, given = hasattr(path, "read"), cast(Any, path)
-    # fspath: a number would be a file that is open already.
+    # os.fspath rejects numbers, which are open files.
     with nullcontext(given) if is_open else open(os.fspath(given), "rb") as file:
         try:
             if not (is_open or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
@@ -551,7 +554,7 @@ def opened(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]
                     log = _member(archive, "events.jsonl", LARGEST_DOCUMENT - len(text))
                 _check_size(text, log)
                 document = _document(text)
-                events = map(_parsed, io.BytesIO(log)) if has_log else iter(document["events"])
+                events = map(_parse, io.BytesIO(log)) if has_log else iter(document["events"])
                 if document["version"] == 1 or not has_log:
                     events = map(_of_version_1, events)
                     now = {name: _of_version_1(document[name]) for name in ("parameters", "batch")}
@@ -567,13 +570,13 @@ def opened(path: File) -> Iterator[tuple[dict[str, Any], Iterator[Any], Arrays]]
 
 def reason_of(error: Exception) -> str:
     """Return why a file cannot be read, for messages."""
-    # Libraries describe damage in terms of their own, which say nothing of the file.
+    # Messages of libraries about damage are in their own terms, not about the file.
     is_clear = isinstance(error, (ValueError, TypeError)) and not isinstance(error, BYTES_TOLD)
     return str(error) if is_clear else "it is damaged, incomplete or another kind of file"
 
 
 def _of_version_1(value: Any) -> Any:
-    """Return a JSON value of a file of version 1 as version 2 has it."""
+    """Return the JSON value of version 2 for one of version 1."""
     if isinstance(value, list):
         return [_of_version_1(each) for each in value]
     if not isinstance(value, dict):
@@ -584,12 +587,12 @@ def _of_version_1(value: Any) -> Any:
         if name not in GONE or each is not None
     }
     if now.get("query") == "Layout" and len(now["arguments"]) == 5 and not now["arguments"][3]:
-        del now["arguments"][3]  # whether rows are discs, which are gone
+        del now["arguments"][3]  # a removed parameter: whether rows are discs
     return now
 
 
 def check_version(version: Any) -> None:
-    """Refuse the version of a file that is newer than this library, or that is none."""
+    """Raise ValueError for an invalid version, or one that is newer than this library."""
     if type(version) is not int or version < 1:
         raise ValueError(
             f"the version of its format must be a whole number from 1 to {VERSION}, got {version!r}"
@@ -602,7 +605,7 @@ def check_version(version: Any) -> None:
 
 
 def _age(document: dict[str, Any]) -> str:
-    """Return that an older or a newer library saved a file, for messages; empty if neither did."""
+    """Return a text that another version of the library saved a file; empty for this version."""
     writer = str(document.get("skgpb", __version__))
     here, saved = (VERSION, __version__), (document.get("version", VERSION), writer)
     if saved == here:
@@ -620,31 +623,31 @@ def _numbers(version: str) -> list[int]:
 
 
 def shown(path: File) -> str:
-    """Return how messages name a file."""
+    """Return the name of a file in messages."""
     return repr(path if hasattr(path, "read") else os.fspath(path))
 
 
 def read_notes(path: File) -> dict[str, Any]:
-    """Return the notes that were saved with a run, empty if there are none.
+    """Return the notes that were saved with a run; empty without notes.
 
     Parameters
     ----------
     path : path or binary file
-        A file that ``save`` of an optimizer has written.
+        A file written by ``save`` of an optimizer.
 
     Returns
     -------
     notes : dict
-        As given to ``save``.
+        As passed to ``save``.
 
     Raises
     ------
     skgpb.exceptions.LoadError
-        A ``ValueError``: the file is damaged or no saved run.
+        A ``ValueError``: the file is damaged or not a saved run.
     OSError
-        If it cannot be opened.
+        If the file cannot be open_run.
     """
-    with opened(path) as (document, _, _):
+    with open_run(path) as (document, _, _):
         notes = document.get("notes", {})
         if not isinstance(notes, dict):
             raise ValueError(f"notes must be a dict, got {notes!r}")
@@ -661,8 +664,8 @@ def _member(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
     return archive.read(info)
 
 
-def _parsed(text: bytes) -> Any:
-    """Parse JSON, which has no NaN and no infinities."""
+def _parse(text: bytes) -> Any:
+    """Return a parsed JSON text, without NaN and infinities."""
     return json.loads(text.decode("ascii"), parse_constant=_refuse_constant)
 
 
@@ -671,7 +674,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _document(text: bytes) -> dict[str, Any]:
-    document = _parsed(text)
+    document = _parse(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
     check_version(document["version"])
@@ -679,14 +682,14 @@ def _document(text: bytes) -> dict[str, Any]:
 
 
 class Arrays:
-    """Arrays of an archive by name, read-only, each read once, when it is asked for.
+    """Arrays of an archive by name, read-only, each read once, at its first access.
 
     Parameters
     ----------
     archive : ZipFile
         The file.
     run : str
-        Name of its run, by which the snapshot knows it.
+        Name of its run, by which the snapshot identifies it.
     """
 
     def __init__(self, archive: zipfile.ZipFile, run: str) -> None:
@@ -703,13 +706,13 @@ class Arrays:
         return self._known[name]
 
     def snapshot(self) -> Any:
-        """Return the encoded snapshot that belongs to the run, or None if there is none."""
+        """Return the encoded snapshot of this run; None if there is none."""
         if "snapshot.json" not in self._archive.namelist():
             return None
         text = _member(self._archive, "snapshot.json", LARGEST_DOCUMENT)
         if _n_values(text) > LARGEST_REST:
             raise ValueError(f"its snapshot has more than {LARGEST_REST} values")
-        beside = _parsed(text)
+        beside = _parse(text)
         return beside.get("fields") if beside["of"] == self._run else None
 
 
@@ -730,7 +733,7 @@ def _array_from(data: bytes) -> np.ndarray:
 def encode_parameters(
     writer: Writer, parameters: dict[str, Any], omit: Collection[str]
 ) -> dict[str, Any]:
-    """Encode constructor parameters but those in ``omit``; an error names the parameter."""
+    """Encode constructor parameters except those in ``omit``; an error names the parameter."""
     unknown = sorted(set(omit) - set(parameters))
     if unknown:
         raise ValueError(f"omit names {unknown}, but the parameters are {sorted(parameters)}")

@@ -1,7 +1,7 @@
 """Progress of long runs: a bar of tqdm, lines, and events of the logger ``skgpb``.
 
 >>> import logging
->>> logging.getLogger("skgpb").setLevel(logging.INFO)  # what a run says, to where you log
+>>> logging.getLogger("skgpb").setLevel(logging.INFO)  # events of a run, in your log
 >>> logging.getLogger("skgpb").setLevel(logging.NOTSET)
 
 Every answer is an event of level INFO, every failed evaluation one of level WARNING. Nothing is
@@ -21,7 +21,7 @@ import numpy as np
 from skgpb.utils.install import needs
 
 logger: logging.Logger = logging.getLogger("skgpb")
-# Warnings of a library must not be printed where a program has set up no logging.
+# Warnings of a library must not be printed if a program has set up no logging.
 logger.addHandler(logging.NullHandler())
 
 # Format: number of lines of a run with verbose=1.
@@ -29,7 +29,7 @@ LINES = 10
 
 
 class Progress:
-    """Follow a run; a context manager, so that a bar ends with it.
+    """Progress of a run; a context manager, so that a bar ends with it.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Progress:
     unit : str, default="query"
         Unit of ``total``.
     spent : callable, default=None
-        Returns how much of ``total`` is done; None counts what is told.
+        Returns the amount of ``total`` that is done; None counts the answers.
     bar : bool, default=False
         Whether to show a bar of tqdm.
     verbose : int, default=0
@@ -67,7 +67,7 @@ class Progress:
         self._best: float | None = None
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the bar and log the beginning."""
         if self._tqdm is not None:
             self._bar = self._tqdm(total=self._total, unit=self._unit)
         self._began = monotonic()
@@ -75,19 +75,19 @@ class Progress:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """End, however it ends."""
+        """Close the bar and log the end, with or without an error."""
         if self._bar is not None:
             self._bar.close()
         how = "ends" if kind is None else f"was ended by {kind.__name__}"
         logger.info("%s %s after %d evaluations, %d failed", self._name, how, self._n, self._failed)
 
-    def told(self, reward: Any, error: str | None = None, *, beyond: bool = False) -> None:
+    def record(self, reward: Any, error: str | None = None, *, beyond: bool = False) -> None:
         """Record one answer, or None and the reason of the failure.
 
         Parameters
         ----------
         reward : float, array-like of floats or None
-            The answer; of several campaigns the sum counts.
+            Answer; the sum for several campaigns.
         error : str, default=None
             Reason why there is no answer.
         beyond : bool, default=False
@@ -122,7 +122,7 @@ class Progress:
 
 
 def tqdm_class() -> Any:
-    """Return the bar of tqdm that goes with where it is shown: a terminal or a notebook."""
+    """Return the bar of tqdm for the place where it is shown: a terminal or a notebook."""
     with needs("progress=True", "tqdm", "progress", ", or use verbose=1"):
         from tqdm.auto import tqdm
     return tqdm

@@ -1,10 +1,10 @@
-"""Roots of covariance matrices that do not depend on the processor they are found on.
+"""Roots of covariance matrices that do not depend on the processor that computes them.
 
-Smooth kernels leave covariance matrices singular to rounding, which a Cholesky factor does not
-survive. Other roots depend on the signs of eigenvectors, and on their choice where eigenvalues
-are equal, which differ from processor to processor. The symmetric root is unique, so that a seed
-gives the same draws everywhere. Cholesky factors with pivots depend on the order of variances
-that are equal but for rounding: here the first of these is the pivot.
+Smooth kernels have covariance matrices that are singular to rounding, for which a Cholesky factor
+does not exist. Other roots depend on the signs of eigenvectors, and on their choice if eigenvalues
+are equal, which differ between processors. The symmetric root is unique, so that a seed gives the
+same draws everywhere. Cholesky factors with pivots depend on the order of variances that are equal
+up to rounding: here the first of these is the pivot.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from skgpb.utils.warnings import warn
 
 # Rounding: variances within this share of the largest count as equal.
 _EQUAL = 1e-3
-# Accuracy: prior variance, as a share of the largest, that a root by pivots may leave out, and its
-# rank.
+# Accuracy: prior variance, as a share of the largest, that a root by pivots may leave out; its
+# largest rank.
 _UNRESOLVED, _MAX_PIVOTS = 1e-8, 1500
-# Rounding: a variance is rounding down to minus this share of the largest prior variance.
+# Rounding: a variance down to minus this share of the largest prior variance is rounding.
 _NEGATIVE = 1e-6
 
 
 def nonnegative(
     variances: np.ndarray, kernel: Any, largest: Callable[[], float], unit: float = 1.0
 ) -> np.ndarray:
-    """Variances, 0 where they came out below; more than rounding is reported.
+    """Return variances with 0 in place of negative ones; warn if these exceed rounding.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def nonnegative(
     kernel : Kernel or str
         Kernel of the variances, for the message.
     largest : callable
-        Returns the largest prior variance, which rounding is in proportion to.
+        Returns the largest prior variance: rounding errors are in proportion to it.
     unit : float, default=1.0
         Variance of 1 in units of the user.
     """
@@ -52,7 +52,7 @@ def nonnegative(
 
 
 def warn_of_clipping(amount: float, kernel: Any) -> None:
-    """Report a variance below zero, as ``skgpb.exceptions.NumericalWarning`` promises."""
+    """Warn of a negative variance, by the policy in ``skgpb.exceptions.NumericalWarning``."""
     warn(
         f"a posterior variance of {-amount:.1e} was set to 0: kernel {kernel} is not positive "
         "semi-definite, or alpha is too small compared with rounding errors",
@@ -61,7 +61,7 @@ def warn_of_clipping(amount: float, kernel: Any) -> None:
 
 
 def next_pivot(variances: np.ndarray) -> int:
-    """Position of the largest of the variances that are left, of the first if several are."""
+    """Return the index of the largest remaining variance, the first of several."""
     return int(np.argmax(variances >= (1.0 - _EQUAL) * variances.max()))
 
 
@@ -77,24 +77,24 @@ def pivoted_cholesky(
     Parameters
     ----------
     column : callable
-        Takes i, returns column i of K (n,).
+        Takes i; returns column i of K (n,).
     variances : ndarray of shape (n,)
-        Its diagonal.
+        Diagonal of K.
     most : int
         Largest rank r.
     enough : callable
-        Takes the variances that are left (n,), and says whether to stop there.
+        Takes the remaining variances (n,); returns whether to stop there.
     largest : float, default=0.0
-        Of a posterior covariance the largest prior variance, which rounding is in proportion to.
+        Largest prior variance, for a posterior covariance: rounding is in proportion to it.
 
     Returns
     -------
     factor : ndarray of shape (n, r)
         P; ``factor[pivots]`` is lower triangular.
     pivots : ndarray of shape (r,)
-        In the order in which they were chosen.
+        Pivots in the order of their choice.
     rest : ndarray of shape (n,)
-        Variances left out.
+        Remaining variances.
     """
     rest, least = np.maximum(variances, 0.0), np.array(variances)
     rows = np.empty((16, len(rest)))
@@ -125,10 +125,10 @@ def symmetric_root(K: np.ndarray, tolerance: float | None = None) -> tuple[np.nd
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Positive semi-definite, and symmetric, but for rounding.
+        Positive semi-definite and symmetric matrix, up to rounding.
     tolerance : float, default=None
-        Eigenvalues up to this share of the largest are left out; None for what rounding alone
-        makes of zero, n times the machine epsilon.
+        Eigenvalues up to this share of the largest are left out; None for the share that is
+        rounding, n times the machine epsilon.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def symmetric_root(K: np.ndarray, tolerance: float | None = None) -> tuple[np.nd
 
 
 def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
-    """Draws (n, n_samples) from N(mean, cov), also where cov is singular."""
+    """Return draws (n, n_samples) from N(mean, cov), even if cov is singular."""
     n_samples = check_draws(n_samples, len(mean))
     U, s = symmetric_root(cov)
     normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
@@ -153,18 +153,18 @@ def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state:
 
 
 class PivotedRoot:
-    """Joint draws by a pivoted Cholesky factor P of the prior, when a few points determine f.
+    """Joint draws by a pivoted Cholesky factor P of the prior, if a few points determine f.
 
-    Given f at the r pivots, f at the other points is known but for a share of 1e-8 of the prior
-    variance, with or without data. So f is drawn at the pivots from their posterior, of covariance
-    :math:`P_p (I - B B^T) P_p^T` with :math:`P P^T` the prior, and extended by P.
+    Given f at the r pivots, the variance of f at the other points is at most a share of 1e-8 of the
+    prior variance, with or without data. So f is drawn at the pivots from their posterior, with
+    covariance :math:`P_p (I - B B^T) P_p^T` and :math:`P P^T` the prior, and extended by P.
 
     Parameters
     ----------
     column : callable
-        Takes a number; returns that column (n,) of the prior covariance.
+        Takes an index; returns that column (n,) of the prior covariance.
     variances : ndarray of shape (n,)
-        Its diagonal.
+        Diagonal of the prior covariance.
     """
 
     factor: np.ndarray
@@ -177,17 +177,17 @@ class PivotedRoot:
         )
 
     def draws(self, V: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
-        """Draws (n, n_samples) around the posterior mean.
+        """Return draws (n, n_samples) around the posterior mean.
 
-        V (m, t), m >= n, are the covariances with the observed over the factor of the latter.
+        V (m, t), m >= n, is the covariance with the observed times the inverse factor of theirs.
         """
         n_points = len(self.factor)
         if type(n_samples) is not int or not 0 <= n_samples * n_points <= MOST_DRAWN:
             n_samples = check_draws(n_samples, n_points)
         B = solve_triangular(self.factor[self.pivots], V[self.pivots], lower=True)
         normal = check_random_state(random_state).standard_normal((len(B), n_samples))
-        # The symmetric root of I - B B' differs from I where there are observations only, whose
-        # number t is small: O(r t min(r, t)) instead of O(r^3).
+        # The symmetric root of I - B B' differs from I only in the span of the t observations,
+        # where t is small: O(r t min(r, t)) instead of O(r^3).
         U, s, _ = np.linalg.svd(B, full_matrices=False)
         known = 1.0 - np.sqrt(nonnegative(1.0 - s**2, "in use", lambda: 1.0))
         return self.factor @ (normal - U @ (known[:, None] * (U.T @ normal)))

@@ -1,8 +1,8 @@
-"""Types of parameters that several classes share; no names but these are needed to read them.
+"""Types of parameters that several classes share, which need no other names to read.
 
-A parameter whose values nobody can list has the type ``Any``. Whatever a type allows is checked
-when it is used, and what it does not allow may work as well, as an iterator of integers may where a
-list is asked for.
+A parameter whose values cannot be listed has the type ``Any``. Values of the type are checked when
+they are used; other values may work as well, for example an iterator of integers in place of a
+list.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-# scikit-learn has no annotations. With a base class of type Any mypy would find nothing that is
-# misspelt, neither a parameter nor a method. Other type checkers read scikit-learn's source.
+# scikit-learn has no annotations. With a base class of type Any mypy would not find misspelt
+# parameters and methods. Other type checkers read scikit-learn's source.
 MYPY = False
 if MYPY:
     from skgpb.utils._for_mypy import BaseEstimator as BaseEstimator
@@ -25,33 +25,33 @@ else:
 
 
 class SupportsArray(Protocol):
-    """Whatever NumPy takes for an array: arrays, data frames, series, queries."""
+    """Objects that NumPy converts to an array: arrays, data frames, series, queries."""
 
     def __array__(self) -> np.ndarray: ...
 
 
 class Splitter(Protocol):
-    """Whatever divides rows into folds, as the splitters of scikit-learn do."""
+    """An object that divides rows into folds, like the splitters of scikit-learn."""
 
     def split(self, *args: Any, **kwargs: Any) -> Iterable[Any]:
-        """Return pairs of the rows to train on and the rows to test with."""
+        """Return pairs of training rows and test rows."""
 
     def get_n_splits(self, *args: Any, **kwargs: Any) -> int:
         """Return the number of pairs."""
 
 
-#: One number for each of several things.
+#: One number for each of several items.
 Values: TypeAlias = Sequence[float] | SupportsArray
 #: Rows of numbers, shape (n, d).
 Points: TypeAlias = Sequence[Sequence[float]] | Sequence[SupportsArray] | SupportsArray
-#: A box: a pair (lower, upper) for each side, or names of sides with the values that each may take.
+#: A box: a pair (lower, upper) for each side, or names of sides with their possible values.
 Bounds: TypeAlias = Points | Mapping[str, Any]
 #: One point or setting: its numbers, or a value for each name of a side. Names are of any type,
 #: because they are in the dicts that pandas makes of the rows of a table.
 Setting: TypeAlias = Mapping[Any, Any] | Sequence[float] | SupportsArray
 #: Several of them: rows, a list of dicts, or a table with a column for each side.
 Settings: TypeAlias = Points | Sequence[Mapping[Any, Any]]
-#: What an answer is about: a query, a setting, the points of an average, or a list of these.
+#: Subject of an answer: a query, a setting, the points of an average, or a list of these.
 Told: TypeAlias = Setting | Settings | Sequence[Sequence[Sequence[float]]]
 #: A query, or a list of queries.
 Queries: TypeAlias = SupportsArray | Sequence[SupportsArray]
@@ -65,7 +65,7 @@ Outcomes: TypeAlias = Mapping[Any, float | None]
 Costs: TypeAlias = Values
 #: Variance of noise: one number for all, or one for each query.
 Noise: TypeAlias = float | Values
-#: Low and high end by the names of what is measured; None for an open one.
+#: Low and high end by the names of outcomes; None for an open end.
 Limits: TypeAlias = Mapping[str, tuple[float | None, float | None]]
 #: A path, or a file that is open in binary mode.
 File: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -77,7 +77,7 @@ Direction: TypeAlias = Literal["maximize", "minimize"]
 Relearn: TypeAlias = Literal["doubling", "growing"] | int | None
 #: How hyperparameters are learned.
 Optimizer: TypeAlias = Literal["fmin_l_bfgs_b", "consistent"] | Callable[..., Any] | None
-#: A number, or what gives one for each round, counted from 1.
+#: A number, or a function of the round, counted from 1.
 PerRound: TypeAlias = float | Callable[[int], float]
 #: Factor of the posterior variance in a confidence bound.
 Beta: TypeAlias = Literal["theory", "rkhs"] | PerRound
@@ -85,9 +85,9 @@ Beta: TypeAlias = Literal["theory", "rkhs"] | PerRound
 FeedbackOfRegion: TypeAlias = Literal["center", "average", "integral"]
 #: Points along each axis of a region.
 Representatives: TypeAlias = int | Sequence[int] | None
-#: Variation of f within a region: by the kernel, by theory, by its two constants, or a function.
+#: Variation of f within a region: by the kernel, by theory, by two constants, or a function.
 Variation: TypeAlias = Literal["kernel", "theory"] | Sequence[float] | Callable[[Any], float]
 #: Score of an estimator: the name of a metric or a function, or several of them.
 Scoring: TypeAlias = str | Callable[..., Any] | Sequence[str] | Mapping[str, Any] | None
-#: Rule by which a search recommends.
+#: Rule of the recommendation.
 RecommendMethod: TypeAlias = Literal["posterior", "best_observed", "shrinkage", "paper"]

@@ -1,4 +1,4 @@
-"""Validation helpers of the library; the only module that touches scikit-learn's private names."""
+"""Validation helpers of the library; the only module that uses private names of scikit-learn."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.validation import check_array
 from sklearn.utils.validation import validate_data as _validate_data
 
-# Rounding: searches take steps of a hundred thousandth of a side.
+# Rounding: searches step by a hundred thousandth of a side.
 LEAST_RESOLUTION = 10**6
 # Limit: sums of two coordinates, and one over the length of a side, are finite.
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
-# Format: what texts of truth values stand for in tables, in lower case.
+# Format: texts of truth values in tables, in lower case.
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0, "t": 1.0, "f": 0.0}
 YES_OR_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
-# Format: numbers of an array, and characters of anything else, that messages repeat.
+# Format: largest number of elements of an array, and of characters of other values, in messages.
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
-# Rounding: coordinates that differ by less than this share of a side are one.
+# Rounding: coordinates that differ by less than this share of a side are equal.
 SAME = 1e-9
-# Accuracy: halvings of an interval in which a number is looked for.
+# Accuracy: number of halvings of an interval by a bisection.
 BISECTIONS = 60
-# Limit: squares of MOST_ROUNDS numbers of this size add up to a number.
+# Limit: the sum of squares of MOST_ROUNDS numbers of this size is finite.
 LARGEST_REWARD = 1e150
 
-# Limit: larger sizes are mistakes: they would fill the memory or never end, so they are refused
-# before anything is allocated. MOST_POINTS is for candidates and points: there are arrays of that
-# size times some hundreds. MOST_DRAWN is for what is drawn at once, draws times points.
+# Limit: larger sizes are assumed to be mistakes: they would fill the memory or never end, so they
+# are rejected before memory is allocated. MOST_POINTS is for candidates and points, which have
+# arrays of some hundreds of times this size. MOST_DRAWN is for draws times points.
 MOST_CHILDREN, MOST_RESTARTS, MOST_POINTS, MOST_QUERIES = 1_000, 1_000, 100_000, 10_000
 MOST_DRAWN = 100_000_000
 MOST_LEAVES, MOST_ROUNDS, MOST_JOBS = 1_000_000, 10_000_000, 1_000
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-# scikit-learn's has no types: a checker would not know what a decorated method returns.
+# scikit-learn's decorator has no types: a checker would not know the result of a decorated method.
 fit_context: Callable[..., Callable[[Method], Method]] = _fit_context
 insert_error_scores: Callable[..., None] = _insert_error_scores
 
@@ -56,22 +56,22 @@ class Interval(_Interval):
     """Numbers between two limits; True and False are rejected, although they are int."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Return whether a value is one of these numbers."""
+        """Return whether a value is a number within the limits."""
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 def validate_params(estimator: Any) -> None:
-    """Check constructor parameters against the class's ``_parameter_constraints``."""
+    """Check constructor parameters by the class's ``_parameter_constraints``."""
     estimator._validate_params()
 
 
 class unchanged_by_errors:  # a context as those of contextlib
-    """Restore the attributes if the block, which must not change them in place, is left early.
+    """Context that restores the attributes of an object if the block raises.
 
     Parameters
     ----------
     estimator : object
-        The block works on a copy of its attributes, which one assignment takes back.
+        The block works on a copy of its attributes, so it must not change them in place.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -87,15 +87,15 @@ class unchanged_by_errors:  # a context as those of contextlib
 
 
 def warn_at_bounds(kernel: Kernel) -> None:
-    """Warn of hyperparameters that learning left at a bound, in scikit-learn's words."""
+    """Warn of hyperparameters that learning left at a bound, with scikit-learn's message."""
     kernel._check_bounds_params()
 
 
 def failed_fits(error: ValueError) -> list[dict[str, Any]] | None:
-    """Return what was measured of a batch all of whose fits failed; None for another error.
+    """Return the results of a batch all of whose fits failed; None for another error.
 
-    ``evaluate_candidates`` of a search forgets such a batch: only the frames of its error know
-    how long the fits took. Its check is the third frame; deeper ones are those of searches
+    ``evaluate_candidates`` of a search discards such a batch: only the frames of its error have
+    the durations of the fits. Its check is the third frame; deeper ones are those of searches
     within a fit.
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
@@ -142,7 +142,7 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
 
 
 def check_resolution(bounds: np.ndarray, name: str) -> None:
-    """Raise ValueError for a box (d, 2) in which there is no computing with coordinates."""
+    """Raise ValueError for a box (d, 2) with too few floating-point numbers for coordinates."""
     largest = np.abs(bounds).max(axis=1)
     far = np.flatnonzero(largest > LARGEST_COORDINATE)
     if len(far):
@@ -178,7 +178,7 @@ def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
             raise ValueError(f"expected real numbers, got {values!r}")
         shaped = array.ndim == 2 or (array.ndim == 1 and not ensure_2d)
         if type(values) in (list, tuple, np.ndarray) and shaped and array.size:
-            # Plain numbers, as most are: check_array, which knows tables, takes ten times as long.
+            # Fast path for plain numbers: check_array, which supports tables, is ten times slower.
             array = array.astype(np.float64, copy=False)
             if np.isfinite(array).all():
                 return array
@@ -189,16 +189,16 @@ def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
 
 
 def as_labels(values: Any) -> np.ndarray:
-    """Return texts or numbers as an array of one kind, as far as they are of one.
+    """Return texts or numbers as an array of one type, if they are of one type.
 
-    Columns of tables often hold Python's objects.
+    Columns of tables often have objects of Python.
     """
     labels = np.asarray(values)
     return np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
 
 
 def check_rows(X: Any, y: Any) -> None:
-    """Raise ValueError unless there is one y for each row of X, as far as their shapes tell."""
+    """Raise ValueError unless X and y have equally many rows, as far as their shapes show."""
     counted = all(hasattr(each, "__len__") and not issparse(each) for each in (X, y))
     if counted and len(X) != len(y):
         raise ValueError(
@@ -207,13 +207,13 @@ def check_rows(X: Any, y: Any) -> None:
         )
 
 
-def in_row(i: int, n: int, error: Any) -> str:
-    """Message of an error in one of n rows, which says in which."""
+def row_message(i: int, n: int, error: Any) -> str:
+    """Return the message of an error in row i of n, with the index of the row."""
     return f"row {i} of {n}, counted from 0: {error}" if n > 1 else str(error)
 
 
-def shortened(values: Any) -> str:
-    """Write what was given, for a message: of an array its shape, of a long list its beginning."""
+def shorten_value(values: Any) -> str:
+    """Return a value as text for a message: an array by its shape, and long texts cut off."""
     if isinstance(values, np.ndarray) and values.size > MOST_SHOWN:
         return f"an array of shape {values.shape}"
     text = repr(values)
@@ -221,7 +221,7 @@ def shortened(values: Any) -> str:
 
 
 def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-    """Check data as scikit-learn does; refuse masked entries, and say which row is wrong."""
+    """Check data as scikit-learn does; reject masked entries, and name the row of an error."""
     for name, values in (("X", X), ("y", y)):
         check_unmasked(values, name)
     if checks.get("y_numeric"):
@@ -281,7 +281,7 @@ def _with_nan(values: Any) -> Any:
 
 
 def _where_wrong(error: ValueError, values: Any, name: str) -> str:
-    """Say in which row data are not finite, if that is the error; otherwise nothing."""
+    """Return a sentence with the row that is not finite; empty for other errors."""
     if not re.search("NaN|infinity", str(error)):
         return ""
     try:
@@ -294,13 +294,13 @@ def _where_wrong(error: ValueError, values: Any, name: str) -> str:
 
 
 def check_unmasked(values: Any, name: str) -> None:
-    """Raise ValueError for masked entries, whose values NumPy and scikit-learn would take."""
+    """Raise ValueError for masked entries, whose hidden values NumPy would use."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must have no masked entries, got {values!r}")
 
 
 def check_count(n: Any) -> int:
-    """Return the number of queries asked for, 1 for None."""
+    """Return the number of queries in a call of ``ask``, 1 for None."""
     if n is None:
         return 1
     if not isinstance(n, Integral) or isinstance(n, bool) or not 1 <= int(n) <= MOST_QUERIES:
@@ -309,7 +309,7 @@ def check_count(n: Any) -> int:
 
 
 def check_size(n: Any, name: str, least: int = 1, most: int = MOST_POINTS) -> int:
-    """Return a size of what is about to be made, an integer within limits."""
+    """Return the size of an object to be created, an integer within limits."""
     if not isinstance(n, Integral) or isinstance(n, bool) or not least <= int(n) <= most:
         raise ValueError(f"{name} must be an integer from {least} to {most}, got {n!r}")
     return int(n)
@@ -340,22 +340,22 @@ def check_callable_value(function: Any, argument: Any, name: str) -> float:
     return number
 
 
-def in_contexts(optimizer: Any) -> bool:
-    """Return whether an optimizer is asked what to do in a context."""
+def has_contexts(optimizer: Any) -> bool:
+    """Return whether an optimizer chooses its queries in a context."""
     parameters = optimizer.get_params(deep=False)
-    # The contextual tree may have its contexts from fit.
+    # The contextual tree may get its contexts from ``fit``.
     return "n_context" in parameters or parameters.get("context_bounds") is not None
 
 
 def box_around(X: np.ndarray) -> np.ndarray:
-    """Bounding box (d, 2) of points; a constant feature gets a side of positive length."""
+    """Return the bounding box (d, 2) of points, with sides of positive length."""
     lower, upper = X.min(axis=0), X.max(axis=0)
     pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
     return np.column_stack([lower - pad, upper + pad])
 
 
 def bisection(low: float, high: float, is_low: Callable[[float], Any]) -> tuple[float, float]:
-    """Return neighbours between which a function of a number is true for the last time."""
+    """Return the ends of a tiny interval in which ``is_low`` changes from true to false."""
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
         if is_low(middle):
@@ -366,12 +366,12 @@ def bisection(low: float, high: float, is_low: Callable[[float], Any]) -> tuple[
 
 
 def check_inside(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Return points (n, d) of a box (d, 2), moved onto it where rounding takes them out.
+    """Return points (n, d) in a box (d, 2), moved onto it if only rounding puts them outside.
 
     Raises
     ------
     ValueError
-        If a point is farther outside, naming its row.
+        If a point is farther outside; the message has its row.
     """
     lower, upper = bounds.T
     if ((points >= lower) & (points <= upper)).all():
@@ -381,17 +381,17 @@ def check_inside(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     if len(outside):
         i = outside[0]
         message = f"point {points[i]} is outside the bounds {bounds.tolist()}"
-        raise ValueError(in_row(i, len(points), message))
+        raise ValueError(row_message(i, len(points), message))
     return inside
 
 
 def check_reward(reward: Any) -> float:
-    """Return one real number whose square is finite, and sums of squares are, as a float.
+    """Return a real number as a float; its square, and sums of squares, must be finite.
 
     Raises
     ------
     ValueError, TypeError
-        For anything else, naming what was given.
+        For anything else; the message has the value.
     """
     try:
         value = check_real(reward, "reward")
@@ -402,12 +402,12 @@ def check_reward(reward: Any) -> float:
 
 
 def check_squares(values: Any, name: str) -> None:
-    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up.
+    """Raise ValueError for numbers, one or an array, whose sums of squares may overflow.
 
-    TypeError is raised for what is no number.
+    Raise TypeError for values that are not numbers.
     """
     if np.asarray(values).dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be real numbers, got {shortened(values)}")
+        raise TypeError(f"{name} must be real numbers, got {shorten_value(values)}")
     if np.abs(values).max(initial=0.0) > LARGEST_REWARD:
         largest = float(np.ravel(values)[np.abs(values).argmax()])
         raise ValueError(
@@ -422,12 +422,12 @@ def is_number(value: Any) -> bool:
 
 
 def check_real(reward: Any, name: str) -> float:
-    """Return one real, finite number as a float.
+    """Return a real, finite number as a float.
 
     Raises
     ------
     ValueError, TypeError
-        For anything else, naming what was given.
+        For anything else; the message has the value.
     """
     check_unmasked(reward, name)
     if isinstance(reward, np.ndarray) and reward.size == 1 and reward.dtype.kind in "fiu":
@@ -445,7 +445,7 @@ def check_real(reward: Any, name: str) -> float:
 
 
 def check_reached(moments: Any, X: Any) -> None:
-    """Raise ValueError for points so far away that moments there are no numbers."""
+    """Raise ValueError for points so far away that their moments are NaN."""
     for values in moments if isinstance(moments, tuple) else [moments]:
         wrong = np.flatnonzero(np.isnan(values).reshape(len(values), -1).any(axis=1))
         if len(wrong):
@@ -457,7 +457,7 @@ def check_reached(moments: Any, X: Any) -> None:
 
 
 def is_sequence(values: Any) -> bool:
-    """Return whether values are several: an array, a list, a column of a table."""
+    """Return whether values are a sequence: an array, a list, a column of a table."""
     single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0
     return not single and not isinstance(values, (str, bytes, dict, set))
 
@@ -465,14 +465,14 @@ def is_sequence(values: Any) -> bool:
 def check_one_each(
     values: Any, n: int, name: str, owners: str, shared: bool = False, kind: str = "number"
 ) -> list[Any]:
-    """Return ``values`` as a list of n entries, whatever these are; one for all if ``shared``.
+    """Return ``values`` as a list of n entries of any type; repeat a single one if ``shared``.
 
     Columns of tables have NaN where other sequences have None.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no sequence, or one of another length, naming what was given.
+        For other types, or another length; the message has the values.
     """
     single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0
     if single and shared:
@@ -496,7 +496,7 @@ def check_noise_variance(alpha: Any) -> float:
 
 
 def check_noise_variances(alpha: Any, n: int) -> np.ndarray:
-    """Return noise variances (n,) from a number or one for each of n samples."""
+    """Return noise variances (n,) from a number, or from one for each of n samples."""
     single = not hasattr(alpha, "__len__") or getattr(alpha, "ndim", 1) == 0
     noise = check_numbers([alpha] if single else alpha, "alpha", ensure_2d=False)
     if noise.shape == (1,):

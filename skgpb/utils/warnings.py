@@ -1,7 +1,7 @@
-"""Warnings of the library, at the line of the user's that led to them.
+"""Warnings of the library, located at the line of the user's code that caused them.
 
-A change to a run is made wholly or not at all, but a filter may turn a warning into an error. A
-warning during a change is therefore held back and issued when the change is done.
+A change to a run is complete or not made at all, but a filter may turn a warning into an error.
+Therefore a warning during a change is held back and issued after the change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sklearn
 
 import skgpb
 
-#: Folders of the code between a warning and the line that led to it.
+#: Folders of the code between a warning and the user's line.
 INNER = tuple(
     os.path.dirname(os.path.abspath(module.__file__)) + os.sep
     for module in (skgpb, sklearn, joblib)
@@ -31,16 +31,16 @@ Message = tuple[str, type[Warning]]
 Change = TypeVar("Change", bound=Callable[..., Any])
 Changed = TypeVar("Changed")
 
-#: Functions that hold warnings back.
+#: Code of the functions that hold back warnings.
 _HOLDING: set[CodeType] = set()
 
 
 def holds_warnings(change: Change) -> Change:
-    """Let a function hold back the warnings of all that it calls, while it wants to.
+    """Decorate a function to hold back the warnings of everything that it calls.
 
-    It has a local variable ``messages``: a list that they are appended to, or None. They are found
-    on the stack when there is something to warn of, so that a round pays nothing for it, and no
-    thread takes those of another.
+    The function has a local variable ``messages``: a list to append warnings to, or None to let
+    them pass. A warning looks for it on the stack, so that rounds without warnings cost nothing,
+    and threads do not share warnings.
     """
     _HOLDING.add(change.__code__)
     return change
@@ -62,7 +62,7 @@ def without_warnings(
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside the library that led to it, or when what is under way is done."""
+    """Warn at the user's line, or append to ``messages`` of a function that holds warnings."""
     frame: FrameType | None = sys._getframe(0)
     level, inside = 0, True
     while frame is not None:

@@ -46,6 +46,7 @@ from skgpb.exceptions import (
     EvaluationWarning,
     GuaranteeWarning,
     LearningWarning,
+    LimitWarning,
     LoadError,
     ModelWarning,
     NumericalWarning,
@@ -140,10 +141,10 @@ def domains() -> None:
     assert_type(PoolPartition(POINTS, 2, 4).cell(0), Cell)
     joint = BoxPartition(np.array([[0.0, 1.0], [0.0, 1.0]]), 2, (1, 3))
     contexts = ContextPartition(joint, BOX)
-    assert_type(contexts.played(0, np.array([0.5])), ContextCell)
+    assert_type(contexts.query_in_context(0, np.array([0.5])), ContextCell)
     for covering in (ChebyshevCovering(1), EuclideanCovering(1)):
         assert_type(Balls(BOX, covering, None).ball(0), Ball)
-    sides = ParameterSpace.of_bounds({"n": range(1, 9), "kind": ["a", "b"]})
+    sides = ParameterSpace.from_bounds({"n": range(1, 9), "kind": ["a", "b"]})
     assert_type(sides.n_axes, int)
     assert_type(Steps(0, 1, 0.1).low, float)
     assert_type(MixedPartition(sides, 2, (1, 1)).cell(0), Cell)
@@ -282,6 +283,7 @@ def errors(folder: Path) -> None:
         ApproximationWarning,
         BudgetWarning,
         DataWarning,
+        LimitWarning,
         EvaluationWarning,
         GuaranteeWarning,
         LearningWarning,

@@ -18,7 +18,7 @@ from skgpb._core._ties import (
 from skgpb._core._tree import first_maximum, tie_tolerance
 from skgpb.acquisition.entropy import maximisers
 from skgpb.acquisition.knowledge import log_knowledge_gradient
-from skgpb.acquisition.ucb import shares_of_first
+from skgpb.acquisition.ucb import argmax_frequencies
 
 INF = np.inf
 
@@ -91,7 +91,7 @@ TWINS = np.array([0.1, 0.7, 0.4, 0.7, 0.4, 0.1, 0.7, 0.2])
         lambda scores: largest_first(scores, 4),
         lambda scores: first_of_rows(np.array([scores, scores[::-1]])),
         lambda scores: maximisers(np.array([scores, -scores]))[0],
-        lambda scores: shares_of_first(lambda k: np.tile(scores, (k, 1)), 5, len(scores)),
+        lambda scores: argmax_frequencies(lambda k: np.tile(scores, (k, 1)), 5, len(scores)),
     ],
     ids=["first", "tied", "order", "largest", "rows", "maximisers", "shares"],
 )

@@ -109,7 +109,7 @@ def test_vertices_stay_candidates(d):
 def test_vertices_are_left_out_where_they_may_be_many():
     names = [f"x{i}" for i in range(8)]
     box = Box(dict.fromkeys(names, (0, 1)), " + ".join(names) + " <= 4.5")
-    assert len(ParameterSpace.of_bounds(box).feasible.vertices) == 0
+    assert len(ParameterSpace.from_bounds(box).feasible.vertices) == 0
 
 
 def test_every_setting_of_a_coarse_mixture_is_a_candidate():
@@ -119,12 +119,30 @@ def test_every_setting_of_a_coarse_mixture_is_a_candidate():
     assert found == numbers
 
 
+@pytest.mark.parametrize("sides", ["kx", "xk"])
+@pytest.mark.parametrize("kind", [range(101), Steps(0, 100, 1)], ids=["integers", "steps"])
+def test_what_has_no_steps_makes_up_for_what_has(sides, kind):
+    given = {"k": kind, "x": (0, 10)}
+    space = ParameterSpace.from_bounds(Box({name: given[name] for name in sides}, "k + x = 50"))
+    points = space.feasible.sample(200, np.full(2, 0.3))
+    settings = [space.setting(point) for point in points]
+    assert {(each["k"], each["x"]) for each in settings} == {(40 + i, 10 - i) for i in range(11)}
+
+
+def test_of_few_steps_all_are_candidates_and_no_others():
+    box = Box({"A": Steps(0, 1, 0.25), "B": Steps(10, 20, 5)})
+    opt = GPUCBOptimizer(bounds=box, random_state=0).start()
+    settings = {(a / 4, b) for a in range(5) for b in (10, 15, 20)}
+    assert {tuple(row) for row in cases.rows(opt).tolist()} == settings
+    assert len(cases.rows(opt)) == len(settings)
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("d", range(3, 9))
 def test_mixtures_are_sampled_uniformly(d):
     names = [f"x{i}" for i in range(d)]
     box = Box(dict.fromkeys(names, (0, 1)), " + ".join(names) + " = 1")
-    feasible = ParameterSpace.of_bounds(box).feasible
+    feasible = ParameterSpace.from_bounds(box).feasible
     n = 2000
     X = feasible._hit_and_run(n, np.random.default_rng(0))
     assert_allclose(X.sum(axis=1), 1.0, rtol=0, atol=1e-12)
@@ -136,6 +154,19 @@ def test_mixtures_are_sampled_uniformly(d):
     share = 0.5 ** (d - 1)
     error = np.sqrt(share * (1 - share) / n)
     assert np.abs((X > 0.5).mean(axis=0) - share).max() < 5 * error
+
+
+@pytest.mark.parametrize("relations", [["="], ["<=", ">="]])
+@pytest.mark.parametrize("total", [1, 12])
+def test_two_inequalities_that_leave_a_line_are_sampled_as_its_equation(relations, total):
+    constraints = [f"A + B {relation} {total}" for relation in relations]
+    box = Box({"A": (0, total), "B": (0, total)}, constraints)
+    X = ParameterSpace.from_bounds(box).feasible._hit_and_run(2000, np.random.default_rng(0))
+    assert_allclose(X.sum(axis=1), total, rtol=1e-6)
+    # Uniform along the line: five standard errors of a mean and a spread.
+    shares = X / total
+    assert np.abs(shares.mean(axis=0) - 0.5).max() < 5 / np.sqrt(12 * 2000)
+    assert np.abs(shares.std(axis=0) * np.sqrt(12.0) - 1.0).max() < 5 / np.sqrt(5 * 2000)
 
 
 def test_the_first_design_of_a_mixture_leaves_no_gaps():
@@ -279,7 +310,7 @@ def test_where_constraints_make_no_sense_they_are_refused():
         GPOOOptimizer(bounds={"A": Steps(0, 1)}).start()
     opt = GPUCBOptimizer(bounds=box, random_state=0)
     opt.tell(opt.ask(), 1.0)
-    with pytest.raises(ValueError, match="side must be None where the box has constraints"):
+    with pytest.raises(ValueError, match="side must be None if the box has constraints"):
         opt.recommend(side=0.1)
 
 
@@ -372,7 +403,7 @@ def test_a_rule_between_two_sides_leaves_the_first_design_of_the_others_as_it_is
     """Values of a list, and integers up to their ends, occur as often as without the rule."""
     kinds, n = list("ABCDEFGH"), 10
     sides = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": kinds, "n": range(1, 7), "z": (0.0, 1.0)}
-    space = ParameterSpace.of_bounds(Box(sides, **rule))
+    space = ParameterSpace.from_bounds(Box(sides, **rule))
     counts = dict.fromkeys([*kinds, *sides["n"]], 0)
     for seed in range(6):
         design = [space.setting(point) for point in space.feasible.design(n, seed, 2)[:n]]

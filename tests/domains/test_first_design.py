@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from skgpb.domains.first_design import farthest, first_members, first_points, level_out, next_place
+from skgpb.domains.first_design import (
+    balance_values,
+    farthest,
+    first_members,
+    first_points,
+    next_place,
+)
 
 BOX = np.array([[-1.0, 3.0], [10.0, 10.5]])
 
@@ -97,7 +103,7 @@ def test_ranks_give_every_value_of_a_list_its_share():
     rng = np.random.default_rng(0)
     for n, k in ((10, 3), (10, 12), (24, 12), (25, 7)):
         points = rng.random((n + 3, 2))
-        level = level_out(points, n, [1])
+        level = balance_values(points, n, [1])
         np.testing.assert_array_equal(level[:, 0], points[:, 0])
         np.testing.assert_array_equal(level[n:], points[n:])
         np.testing.assert_array_equal(np.argsort(level[:n, 1]), np.argsort(points[:n, 1]))

@@ -23,7 +23,7 @@ SIDES = {
 
 
 def partition(sides=None, K=2, counts=None, **settings):
-    space = ParameterSpace.of_bounds(SIDES if sides is None else sides)
+    space = ParameterSpace.from_bounds(SIDES if sides is None else sides)
     counts = points_per_side(space) if counts is None else counts
     return MixedPartition(space, K, counts, **settings)
 
@@ -186,7 +186,7 @@ def test_rows_are_one_box_of_columns_for_each_combination_of_separate_values():
 
 def test_few_values_all_stand_for_a_cell_and_many_do_not():
     def counts(**sides):
-        return points_per_side(ParameterSpace.of_bounds(sides))
+        return points_per_side(ParameterSpace.from_bounds(sides))
 
     assert counts(x=(0, 1), kind=["a", "b"]) == (10, 2)
     assert counts(**SIDES) == (2, 2, 8, 3)
@@ -213,7 +213,7 @@ def test_few_values_all_stand_for_a_cell_and_many_do_not():
     ids=str,
 )
 def test_a_cell_of_one_setting_is_a_point_and_others_have_a_value_of_each_side(size, sides):
-    space = ParameterSpace.of_bounds(
+    space = ParameterSpace.from_bounds(
         {"heat": (0, 4), "washes": range(1, 4), "soap": ["a", "b", "c"]}
     )
     bounds = np.array([[0.0, 4.0], [0.0, 1.0], [0.0, 1.0]])

@@ -108,11 +108,13 @@ def test_cells_are_played_in_the_contexts_that_they_contain():
         # Every action belongs to one relevant cell.
         assert (boxes[:, 3] - boxes[:, 1]).sum() == pytest.approx(7.0, rel=1e-12)
         for node in relevant.tolist():
-            query = domain.played(node, context)
+            query = domain.query_in_context(node, context)
             assert_array_equal(query.context, context)
             domain.resolve(query)
             assert domain.node_of(query) == node
             assert_array_equal(domain.block_of(query), domain.candidate(node, context))
     domain.resolve(domain.cell(1))
     with pytest.raises(ValueError, match="not a cell"):
-        domain.resolve(domain.played(1, np.array([0.9])))  # the first third has no such context
+        domain.resolve(
+            domain.query_in_context(1, np.array([0.9]))
+        )  # the first third has no such context

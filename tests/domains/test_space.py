@@ -67,7 +67,7 @@ LONG = [range(10**12), range(10**12, 0, -3), range(10**18, 10**18 + 10**9), rang
 def test_long_ranges_are_searched_without_a_list_of_their_values(side):
     tracemalloc.start()
     try:
-        space = ParameterSpace.of_bounds({"n": side, "x": (0.0, 1.0)})
+        space = ParameterSpace.from_bounds({"n": side, "x": (0.0, 1.0)})
         opt = GPUCBOptimizer(bounds={"n": side}, random_state=0)
         for _ in range(4):
             asked = opt.ask()
@@ -265,7 +265,7 @@ def test_the_kernel_of_settings_is_learned_under_its_prior(engine):
     ids=["numbers", "texts", "NumPy", "lists", "nothing", "equal"],
 )
 def test_equal_values_are_one(given, expected):
-    for space in (ParameterSpace({"p": given}), ParameterSpace.of_bounds({"p": given})):
+    for space in (ParameterSpace({"p": given}), ParameterSpace.from_bounds({"p": given})):
         assert list(map(repr, space.axes[0][1].values)) == list(map(repr, expected))
         assert space.n_settings == len(expected)
         for value in expected:
@@ -347,7 +347,7 @@ def test_settings_of_several_spaces_have_points():
     ids=["log", "uniform", "wide", "steps", "even steps"],
 )
 def test_a_number_is_read_back_as_it_was_told(side):
-    space = ParameterSpace.of_bounds({"x": side, "kind": ["a", "b"]})
+    space = ParameterSpace.from_bounds({"x": side, "kind": ["a", "b"]})
     low, high = (side.low, side.high) if isinstance(side, Steps) else side.support()
     for value in np.random.default_rng(0).uniform(low, high, 200):
         setting = {"x": min(max(float(f"{value:.6g}"), low), high), "kind": "b"}
@@ -384,7 +384,7 @@ def test_what_a_setting_lacks_is_neutral():
     for point in points:
         again = space.point(space.setting(point))
         assert_allclose(point, again, atol=1e-12)
-    beside = space.rounded_to_grid(space.beside(points, 400, np.random.default_rng(0)))
+    beside = space.rounded_to_grid(space.neighbours(points, 400, np.random.default_rng(0)))
     assert (beside[:, 0] != points[np.arange(400) % 200, 0]).any()
     moved = beside[np.abs(beside - points[np.arange(400) % 200]).max(axis=1) > 0]
     assert len(moved) > 200
@@ -396,8 +396,8 @@ def test_what_a_setting_lacks_is_neutral():
 
 @pytest.mark.parametrize("n", [2, 9, 12_000])
 def test_the_nearest_of_a_list_of_numbers_is_found_however_long_it_is(n):
-    space = ParameterSpace.of_bounds({"dose": [k / 4 for k in range(n)]})
+    space = ParameterSpace.from_bounds({"dose": [k / 4 for k in range(n)]})
     axis = dict(space.axes)["dose"]
     wanted = np.array([-1.0, 0.1, 0.125, 0.13, (n - 1) / 4, 1e9])
-    found = [axis.value(u) for u in axis.placed(wanted)]
+    found = [axis.value(u) for u in axis.nearest_coordinates(wanted)]
     assert found == [0.0, 0.0, 0.0, 0.25, (n - 1) / 4, (n - 1) / 4]

@@ -48,7 +48,7 @@ def test_parts_give_what_all_points_give(base, kind):
 def test_white_noise_takes_the_generic_path():
     kernel = CellAverage(BASES[0] + WhiteKernel(0.1), 3)
     A = boxes_of(5, 2)
-    assert not kernel._in_groups()
+    assert not kernel._has_groups()
     assert_allclose(kernel(A), kernel.generic(A), atol=1e-14)
 
 

@@ -12,7 +12,7 @@ import pytest
 from skgpb.lab import file_lock
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.file_lock import FileLock
-from skgpb.testing import interrupted_at, lines_of
+from skgpb.testing import count_lines, interrupt_at
 
 
 def test_what_was_looked_at_holds_for_what_is_changed(tmp_path):
@@ -21,7 +21,7 @@ def test_what_was_looked_at_holds_for_what_is_changed(tmp_path):
     run.ask()
     other = Experiment(path)
     thread = Thread(target=other.tell, args=(7.0, 1))
-    with run.alone():
+    with run.exclusive():
         thread.start()
         run.correct(run.tell(1.0, 1)["query"], 2.0)
         run.undo()
@@ -88,10 +88,10 @@ def test_a_lock_is_free_after_an_interrupt_at_any_line(tmp_path, replaced, monke
         with FileLock(path, replaced=replaced):
             pass
 
-    for line in range(lines_of(hold)):
+    for line in range(count_lines(hold)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
-            assert interrupted_at(hold, line)
+            assert interrupt_at(hold, line)
             gc.collect()
         assert is_free(path, replaced=replaced), line
     assert list(tmp_path.iterdir()) == [path]

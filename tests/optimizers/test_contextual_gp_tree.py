@@ -265,7 +265,7 @@ def test_without_room_for_leaves_the_best_candidate_is_played():
         for context in rng.uniform(size=12):
             query = narrow.ask(context=[context])
             domain, at = narrow.domain_, query.context
-            relevant = [domain.played(node, at) for node in domain.relevant(at)]
+            relevant = [domain.query_in_context(node, at) for node in domain.relevant(at)]
             mean, std = narrow.surrogate_.predict(
                 np.array([[*cell.center, *cell.center] for cell in relevant]), return_std=True
             )

@@ -34,7 +34,7 @@ from skgpb import (
 )
 from skgpb.domains import Cells
 from skgpb.model_selection import BanditSearchCV
-from skgpb.optimizers._feasibility import WeighedPosterior, with_failures
+from skgpb.optimizers._feasibility import WeighedPosterior, stand_in, with_failures
 from skgpb.surrogate.success import learned_success
 
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), -1).reshape(-1, 2)
@@ -415,3 +415,8 @@ def test_a_search_of_hyperparameters_learns_where_fits_fail():
         best.append(np.nanmax(scores))
         assert len(search.optimizer_.failed_) >= np.isnan(scores).sum()
     assert sorted(last)[1] <= 3 and np.mean(best) > 0.48
+
+
+@pytest.mark.parametrize("scores", [[0.0, 0.0, 0.0], [2.0, 2.0], [-1.0, 3.0], [-1e300], [5e-324]])
+def test_the_score_of_a_failure_is_below_all_scores(scores):
+    assert stand_in(np.array(scores)) < min(scores)

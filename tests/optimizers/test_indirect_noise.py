@@ -234,13 +234,13 @@ def test_information_is_computed_in_units_of_the_prior_in_use():
 
 @pytest.mark.parametrize("settings", [{}, {"kernel": PRIOR, "optimizer": "fmin_l_bfgs_b"}])
 def test_every_search_begins_at_the_prior(settings, monkeypatch):
-    seen, learn = [], model.learned_from
+    seen, learn = [], model.fit_hyperparameters
 
     def spy(kernel, functionals, samples, starts, **more):
         seen.append(starts)
         return learn(kernel, functionals, samples, starts, **more)
 
-    monkeypatch.setattr(model, "learned_from", spy)
+    monkeypatch.setattr(model, "fit_hyperparameters", spy)
     optimizer = make(**settings).start()
     first = optimizer._model.first_theta
     told(optimizer, 12, 3.0)

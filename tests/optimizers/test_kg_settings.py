@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import IDSOptimizer, KGOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
-from skgpb.domains.space import ParameterSpace, in_coordinates
+from skgpb.domains.space import ParameterSpace, as_coordinates
 from skgpb.kernels import CellAverage
 from skgpb.surrogate.settings import default_kernel, kernel_of_cells
 
@@ -95,7 +95,7 @@ def test_round_by_round_it_does_what_the_definition_says(name):
 
 
 def test_the_default_kernel_over_cells_is_a_product_over_the_sides():
-    space = ParameterSpace.of_bounds(BOUNDS)
+    space = ParameterSpace.from_bounds(BOUNDS)
     points = np.random.default_rng(0).random((9, 3)) * [70.0, 1.0, 1.0] + [20.0, 0.0, 0.0]
     product, whole = kernel_of_cells(space), default_kernel(space, smooth=True)
     theta = np.log([2.0, 15.0, 0.4, 0.9])
@@ -136,7 +136,7 @@ def test_few_settings_are_all_looked_at_and_told_by_name():
     bounds = {"washes": [1, 2, 4, 8], "soap": ["a", "b"]}
     optimizer = KGOptimizer(0.5 * Matern(0.5), bounds=bounds, alpha=0.01)
     optimizer.tell({"washes": 2, "soap": "a"}, 0.4)
-    optimizer.tell(in_coordinates([0.6, 0.1]), 0.5)  # of 4 and "a", not in the middle
+    optimizer.tell(as_coordinates([0.6, 0.1]), 0.5)  # of 4 and "a", not in the middle
     assert len(optimizer.domain_) == len(optimizer.targets_) == 8
     assert optimizer.recommend().params == {"washes": 4, "soap": "a"}
     assert len({str(query.params) for query in optimizer.ask(8)}) == 8

@@ -133,7 +133,7 @@ def test_in_every_context_it_does_what_the_definition_says(name):
         optimizer.tell(query, rewards[-1])
     # The recommendation in another context is the best there, or better.
     best = optimizer.recommend(context=0.9)
-    there = optimizer.targets_.at_context(np.array([0.9]))
+    there = optimizer.targets_.with_context(np.array([0.9]))
     values = optimizer.predict_query([there.arm(i) for i in range(len(there))])
     assert optimizer.predict_query([best])[0] >= values.max() - 1e-8
     assert (best.points[:, 0] == 0.9).all()
@@ -224,7 +224,7 @@ def test_districts_are_told_in_a_context_and_by_their_points():
         optimizer.tell("west", 1.0)
     with pytest.raises(ValueError, match="'west' needs a context"):
         optimizer.tell(["west", "east"], [1.0, 2.0])
-    there = optimizer.domain_.at_context(np.array([0.4]))
+    there = optimizer.domain_.with_context(np.array([0.4]))
     optimizer.tell([there.named_arm("west"), there.named_arm("east")], [1.0, 0.5])
     assert optimizer.history_["descriptor"][:, 0].tolist() == [0.4, 0.4]
     # The average over some points, which is no district.

@@ -28,7 +28,7 @@ from skgpb.exceptions import LearningWarning, NumericalWarning
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate.likelihood import (
     Likelihood,
-    last_learning,
+    last_refit,
 )
 
 CASES = {
@@ -249,7 +249,7 @@ def test_averages_over_pools_are_thinned_for_learning_only():
     play(optimizer, 60, noise=0.02)
     surrogate = optimizer.surrogate_
     assert len(surrogate.process_.observed.rows) > 500
-    thin = surrogate.process_.observed.thinned(500)
+    thin = surrogate.process_.observed.thin(500)
     assert len(thin) == len(surrogate.process_.observed)
     assert len(thin) <= len(thin.rows) <= 500
     best = optimizer.recommend("posterior")
@@ -421,9 +421,9 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
         optimizer.tell(optimizer.ask(), np.sin(n))
         if learned and learned[-1] == n:
             # An optimizer that was replaced by a mere note would have remembered when it learned.
-            optimizer._schedule.learned(n)
+            optimizer._schedule.record_refit(n)
             told.append(n)
-    assert told[-1] == last_learning(relearn, 12) and told[1:] == learned
+    assert told[-1] == last_refit(relearn, 12) and told[1:] == learned
 
 
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, CMESOptimizer])

@@ -22,7 +22,7 @@ from skgpb import (
     StoOOOptimizer,
 )
 from skgpb.domains import Region
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import PolicyMean, WindowMean
 from skgpb.optimizers._places import N_SWEEPS
@@ -354,7 +354,7 @@ def test_a_bare_number_is_for_numbers():
     kinds = made(bounds={"kind": ["a", "b", "c"]})
     kinds.tell([{"kind": "b"}, {"kind": "a"}], [1.0, 0.0])
     assert kinds.recommend(side={}).params == {"kind": "b"}
-    with pytest.raises(ValueError, match="by name"):
+    with pytest.raises(ValueError, match="must be a dict with the number of values of each"):
         kinds.recommend(side=1)
 
 
@@ -381,7 +381,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
         assert {name: setting[name] for name in context} == context
     # Any coordinates of a category are the same context.
     point = optimizer._run.context_space.point(context)
-    assert optimizer.ask(context=in_coordinates(point + np.array([0.0, 0.1]))) == query
+    assert optimizer.ask(context=as_coordinates(point + np.array([0.0, 0.1]))) == query
     best = optimizer.recommend(context=context)
     assert np.mean([yield_of(setting) for setting in best.settings]) > -0.2
     assert_allclose(
@@ -407,7 +407,9 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
 def region_beside(region, shift):
     step = shift * (np.arange(len(region.lower)) == 2)
     lower = np.clip(region.lower + step, region.lower * (step == 0), None)
-    return Region(lower, lower + region.upper - region.lower, region.counts).named(region._space)
+    return Region(lower, lower + region.upper - region.lower, region.counts).with_names(
+        region._space
+    )
 
 
 def test_in_each_of_separate_contexts_the_best_action_is_found():

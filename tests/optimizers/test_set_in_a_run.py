@@ -19,7 +19,7 @@ from skgpb import CombinatorialBandit, GPUCBOptimizer, Guarantee
 from skgpb.domains import Cells
 from skgpb.exceptions import ParameterWarning
 from skgpb.optimizers._run import are_equal
-from skgpb.testing import interrupted_at
+from skgpb.testing import interrupt_at
 
 #: Values of every parameter: the first that differs from what is set is set.
 OTHERS = {
@@ -162,7 +162,7 @@ def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path
         runs += [pickle.loads(pickle.dumps(run)), run._repeated(run._events)]
         query = run.ask(**asked)
         broken = copy.deepcopy(run)
-        interrupted_at(lambda one=broken, q=query: one.tell(q, answer(q)), 60)
+        interrupt_at(lambda one=broken, q=query: one.tell(q, answer(q)), 60)
         assert len(broken.history_) == len(run.history_)
         for other in (*runs, broken):
             try:
@@ -228,7 +228,7 @@ def test_what_waits_is_said_once_in_the_next_call(call):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run.set_params(direction="minimize", bounds=[(0, 2)], beta=3.0)
-    with pytest.warns(ParameterWarning, match="bounds, direction will count from the next fit"):
+    with pytest.warns(ParameterWarning, match="bounds, direction will apply from the next fit"):
         calls[call]()
     assert run.direction == "minimize" and run.bounds == [(0, 2)]
     with warnings.catch_warnings():
@@ -304,7 +304,7 @@ def test_parameters_of_a_campaign_wait_until_it_is_cloned_again():
 def test_load_takes_what_the_file_lacks_and_nothing_else(tmp_path):
     run = played(kernel=RBF(0.2), beta=2.0)
     run.save(tmp_path / "run")
-    with pytest.raises(ValueError, match=r"it has \['beta'\]: change them by set_params"):
+    with pytest.raises(ValueError, match=r"it has values of \['beta'\]: change them by set_params"):
         GPUCBOptimizer.load(tmp_path / "run", beta=1.0)
     run.save(tmp_path / "run", omit=["beta"])
     with pytest.raises(ValueError, match=r"without \['beta'\]"):

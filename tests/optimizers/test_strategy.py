@@ -207,6 +207,6 @@ def test_a_strategy_with_random_numbers_of_its_own_is_told_of_when_its_file_is_r
     opt = StrategyOptimizer(Unseeded(), bounds=[(0, 1)], random_state=0)
     opt.run(answer, budget=4)
     opt.save(tmp_path / "run")
-    with pytest.warns(ReplayWarning, match=r"4 of 8 steps .* not all it draws is from its rng"):
+    with pytest.warns(ReplayWarning, match=r"4 of 8 steps .* draws numbers without its rng"):
         again = StrategyOptimizer.load(tmp_path / "run")
     assert_array_equal(again.history_["reward"], opt.history_["reward"])

@@ -55,7 +55,7 @@ def points(optimizer):
 @pytest.mark.parametrize("kind", GIVEN)
 def test_with_a_given_kernel_the_posterior_is_read(kind):
     optimizer = play(GIVEN[kind]())
-    assert optimizer._model.averaged is None
+    assert optimizer._model.mixture is None
     for each in ({}, {"return_std": True}, {"return_cov": True}):
         rows = optimizer._rows_of(np.array([[0.2], [0.7]]))
         assert_array_equal(
@@ -75,7 +75,7 @@ def as_tuple(moments):
 @KINDS
 def test_a_learned_posterior_is_averaged(kind):
     optimizer = play(LEARNED[kind](random_state=0))
-    models, X = optimizer._model.averaged, points(optimizer)
+    models, X = optimizer._model.mixture, points(optimizer)
     assert len(models.processes) > 3
     rows = optimizer._functionals_at(optimizer._inputs.points(X))
     means = np.array([process.moments(rows) for process in models.processes])
@@ -108,12 +108,12 @@ def test_what_is_read_is_the_same_after_pickling_and_with_the_other_sign(kind):
 
 def test_few_answers_and_many_are_read_from_one_model(monkeypatch):
     optimizer = play(LEARNED["box"](random_state=0), 3)
-    assert optimizer._model.averaged is None
+    assert optimizer._model.mixture is None
     play(optimizer, 6)
-    assert optimizer._model.averaged is not None
+    assert optimizer._model.mixture is not None
     monkeypatch.setattr(defaults, "MOST_AVERAGED", 8)
     play(optimizer, 1)
-    assert optimizer._model.averaged is None
+    assert optimizer._model.mixture is None
     mean = optimizer.surrogate_.predict(np.array([[0.2]]))
     assert_array_equal(optimizer.predict([[0.2]]), mean)
 

@@ -34,18 +34,18 @@ def played(error, rounds=40, seed=0, **parameters):
 @pytest.mark.parametrize("error", [8.0, -8.0])
 def test_a_wild_answer_counts_for_little(error):
     optimizer = played(error)
-    assert list(optimizer.surrogate_.wild_factors) == [15]
+    assert list(optimizer.surrogate_.outlier_factors) == [15]
     assert optimizer.alpha_ < 0.1**2
     # Within a tenth f, a hump of standard deviation 0.1, falls by less than half of its height.
     assert abs(optimizer.recommend()[0] - 0.3) < 0.1
 
 
 def test_no_answer_is_wild_where_none_is():
-    assert played(0.0).surrogate_.wild_factors == {}
+    assert played(0.0).surrogate_.outlier_factors == {}
 
 
 def test_an_error_of_the_kernel_explains_any_answer():
-    assert played(8.0, rounds=25, model_noise=1e-6).surrogate_.wild_factors == {}
+    assert played(8.0, rounds=25, model_noise=1e-6).surrogate_.outlier_factors == {}
 
 
 def test_a_wild_answer_is_told_of():
@@ -57,7 +57,7 @@ def test_a_wild_answer_is_told_of():
 
 def test_a_wild_answer_that_is_too_high_is_asked_again_at_once():
     runs = (played(8.0, rounds) for rounds in range(16, 30))
-    first = next(run for run in runs if run.surrogate_.wild_factors)
+    first = next(run for run in runs if run.surrogate_.outlier_factors)
     again = first.ask()
     assert np.array_equal(again.a, first.history_["a"][15])
     first.tell(again, 0.7)
@@ -72,7 +72,7 @@ def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
     for _ in range(10):
         query = optimizer.ask()
         optimizer.tell(query, 0.0)
-    assert 15 not in optimizer.surrogate_.wild_factors
+    assert 15 not in optimizer.surrogate_.outlier_factors
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -80,7 +80,7 @@ def test_a_saved_run_knows_its_wild_answers(tmp_path, again):
     optimizer = played(8.0, rounds=24)
     optimizer.save(tmp_path / "run.json")
     loaded = cases.loaded(CMESOptimizer, tmp_path / "run.json", again)
-    assert loaded.surrogate_.wild_factors == optimizer.surrogate_.wild_factors != {}
+    assert loaded.surrogate_.outlier_factors == optimizer.surrogate_.outlier_factors != {}
     assert np.array_equal(loaded.ask().a, optimizer.ask().a)
 
 
@@ -105,7 +105,7 @@ def surprised(answers, **parameters):
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_query_of_surprisingly_high_answers_is_asked_again(n):
     optimizer = surprised([0.35] * n)
-    assert optimizer.surrogate_.wild_factors == {}
+    assert optimizer.surrogate_.outlier_factors == {}
     assert optimizer.ask().a == 0.52
 
 

@@ -12,7 +12,7 @@ from scipy.stats import loguniform, norm, randint
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.domains.space import in_coordinates
+from skgpb.domains.space import as_coordinates
 from skgpb.plotting import CellMapDisplay, PosteriorDisplay, SliceDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -55,7 +55,7 @@ def test_every_side_is_a_panel_through_the_recommendation(laboratory):
     ):
         X = np.tile(best, (len(grid), 1))
         X[:, i] = grid
-        expected = laboratory.predict(in_coordinates(X), return_std=True)
+        expected = laboratory.predict(as_coordinates(X), return_std=True)
         assert_allclose(mean, expected[0])
         assert_allclose(std, expected[1])
         assert_allclose(display.recommended[i], best[i])

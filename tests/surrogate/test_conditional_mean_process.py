@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb import defaults
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
-from skgpb.kernels.evaluator import Functionals, numbered
+from skgpb.kernels.evaluator import Functionals, unique_rows
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import Likelihood, ModelNoise, noise_prior
@@ -411,7 +411,7 @@ def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, 
     unknown = np.arange(len(rows)) % 3 > 0
     prior, _ = noise_prior(1.3)
     asked = np.arange(len(rows)) < 6
-    numbers, first = numbered(rows)
+    numbers, first = unique_rows(rows)
     z = np.random.default_rng(3).normal(size=len(rows))
     samples = ScaledSamples(numbers, z, np.where(unknown, np.nan, 0.2))
     functionals = Functionals.of_rows(rows[first])

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import defaults
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.criticism import Criticism, learned_without, risk_of_check
+from skgpb.surrogate.criticism import Criticism, leave_one_out_refit, risk_of_check
 
 X = np.random.default_rng(0).random((12, 2))
 
@@ -101,7 +101,7 @@ def test_variances_are_learned_without_the_answer_that_is_predicted(spreads):
     x = rng.random((9, 1))
     K, noise, y = RBF(0.3)(x), rng.uniform(0.05, 0.2, 9), np.sin(6 * x[:, 0])
     y[4] += 3.0
-    errors, variances = learned_without(K, noise, y, spreads)
+    errors, variances = leave_one_out_refit(K, noise, y, spreads)
     grids = [np.unique(spread * np.linspace(-3.0, 3.0, 25)) for spread in spreads]
     for i in (0, 4):
         rest = np.arange(9) != i

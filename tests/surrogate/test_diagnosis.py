@@ -36,7 +36,7 @@ def told(model, x, y):
     for each, value in zip(x, y, strict=True):
         model.observe(np.array([[each]]), float(value))
         if model.is_due:
-            model = model.learned()
+            model = model.refit()
     return model
 
 
@@ -72,17 +72,17 @@ def test_an_outlier_is_doubted_if_it_is_high_and_alone(error):
     model = played(X, y)
     found = model.diagnosis
     assert found.outliers == (20,) and found.outlying == {20}
-    assert found.doubted == ((20,) if error > 0 else ())
+    assert found.suspects == ((20,) if error > 0 else ())
     model.observe(X[20:21, None], float(y[20] - error))
     assert model.diagnosis.outliers == (20,)
-    assert model.diagnosis.outlying == set() and model.diagnosis.doubted == ()
+    assert model.diagnosis.outlying == set() and model.diagnosis.suspects == ()
 
 
 def test_a_model_of_pure_roughness_does_not_fit():
     y = np.random.default_rng(3).standard_normal(40)
     found = played(np.random.default_rng(1).random(40), y).diagnosis
     assert "no better than their mean" in found.lack_of_fit and found.method == "shrinkage"
-    assert found.in_words()["lack of fit"] == found.lack_of_fit
+    assert found.describe()["lack of fit"] == found.lack_of_fit
     given = played(np.random.default_rng(1).random(40), y, noise=0.01).diagnosis
     assert given.lack_of_fit == "" and given.method == "posterior"
 
@@ -100,7 +100,7 @@ def test_a_diagnosis_is_made_once_for_each_state(monkeypatch):
         found.given = 0.1
     model.observe(np.array([[0.123]]), 1.0)
     assert model.diagnosis is not found and model.diagnosis.n_answers == 33
-    learned = model.learned()
+    learned = model.refit()
     assert learned.diagnosis is not model.diagnosis
     assert model.with_options(ModelOptions(noise=0.1)).diagnosis.given == 0.1
 
@@ -114,21 +114,21 @@ def test_a_diagnosis_is_made_once_for_each_state(monkeypatch):
     ],
 )
 def test_the_noise_is_told_in_words(options, y, expected):
-    assert played(X, y, **options).in_words() == {"noise": expected}
+    assert played(X, y, **options).describe() == {"noise": expected}
 
 
 def test_learned_noise_is_told_in_units_of_the_answers():
     x = np.append(X, X)
     for unit in (1.0, 1000.0):
         model = played(x, unit * noisy(x))
-        assert model.in_words()["noise"] == (
+        assert model.describe()["noise"] == (
             f"standard deviation {np.sqrt(model.alpha):.3g}, as answers to the same query say"
         )
         assert 0.15 < np.sqrt(model.alpha) / unit < 0.6
 
 
 def test_without_answers_there_is_nothing_to_tell():
-    assert Model(RBF(0.3), 1, ModelOptions(noise=0.1)).in_words() == {}
+    assert Model(RBF(0.3), 1, ModelOptions(noise=0.1)).describe() == {}
 
 
 def test_a_result_keeps_the_words_and_no_model():
@@ -136,8 +136,8 @@ def test_a_result_keeps_the_words_and_no_model():
     optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0)
     result = optimizer.run(lambda query: smooth(query.points[0, 0]) + 0.3 * rng.normal(), 30)
     assert result.model == pickle.loads(pickle.dumps(result)).model
-    name, words = repr(result).splitlines()[-1].split(maxsplit=1)
-    assert (name, words) == ("noise", result.model["noise"])
+    printed = dict(line.split(maxsplit=1) for line in repr(result).splitlines())
+    assert printed["noise"] == result.model["noise"]
 
 
 def test_looking_at_a_diagnosis_changes_no_run():

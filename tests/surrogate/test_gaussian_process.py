@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, ConditionalMean, LowRank, WindowMean
-from skgpb.kernels.evaluator import Functionals, numbered
+from skgpb.kernels.evaluator import Functionals, unique_rows
 from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.samples import Samples
 
@@ -108,13 +108,13 @@ def test_learning_anew_keeps_the_likelihood_of_the_raw_answers():
     for i, y, noise in zip(OF, Y, NOISE, strict=True):
         samples.append(i, y, noise)
     anew = samples.scaled(*units).merged()
-    changed = gp.merged().in_units(2.5, 3.0, *units)
+    changed = gp.merged().to_units(2.5, 3.0, *units)
     for name in ("y", "noise", "square", "log"):
         assert_allclose(getattr(changed, name), getattr(anew, name), rtol=1e-9, err_msg=name)
     kernel = KERNEL.clone_with_theta(theta)
     mean, cov = direct(OTHERS, *units, kernel)
     for merged in (anew, changed):
-        out = gp.relearned(theta, merged, *units)
+        out = gp.with_hyperparameters(theta, merged, *units)
         value = out.posterior.log_marginal_likelihood()
         assert value == pytest.approx(density(*units, kernel), abs=1e-9)
         assert_allclose(out.tracked_moments()[0][len(BLOCKS) :], mean, rtol=1e-9)
@@ -188,9 +188,9 @@ def test_zero_of_either_sign_is_one_descriptor():
     gp.observe_all(np.vstack([minus, plus, plus]), np.ones(3), np.ones(3))
     assert len(gp.observed) == 1 and gp.posterior.counts()[0] == 6
     both = np.vstack([plus, minus, plus + 1.0])
-    numbers, first = numbered(both)
+    numbers, first = unique_rows(both)
     assert numbers.tolist() == [0, 0, 1] and first == [0, 2]
-    numbers, first = numbered(both, merge=False)
+    numbers, first = unique_rows(both, merge=False)
     assert numbers.tolist() == first == [0, 1, 2]
 
 
@@ -350,9 +350,9 @@ def test_observations_before_take_jitter_where_the_smallest_is_too_little():
 
 def test_thinned_averages_keep_their_number_and_spread():
     many = Functionals.of([np.arange(n, dtype=float)[:, None] for n in (10, 4, 1)], 1)
-    thin = many.thinned(9)
+    thin = many.thin(9)
     assert [thin[i][:, 0].tolist() for i in range(3)] == [[0.0, 3.0, 6.0], [0.0, 1.0, 2.0], [0.0]]
-    assert many.thinned(15) is many
+    assert many.thin(15) is many
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 2, 3], [0, 2, 1, 3], [1, 3], [0, 2], []])

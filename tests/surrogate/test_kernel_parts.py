@@ -28,7 +28,7 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import AdditiveMatern, CellAverage
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.kernels._settings import AxisMatern, OnSettings
-from skgpb.surrogate.exactness import is_of_matern, of_smoothness
+from skgpb.surrogate.exactness import is_of_matern, with_smoothness
 from skgpb.surrogate.gram import covariance_of, fill_above, fold
 from skgpb.surrogate.kernel_parts import covariances
 from skgpb.surrogate.likelihood import Likelihood, Prior, default_kernel
@@ -128,7 +128,7 @@ def cube(d):
 
 
 def settings():
-    space = ParameterSpace.of_bounds(
+    space = ParameterSpace.from_bounds(
         {"base": ["a", "b", "c"], "acid": (1, 5), "heat": (0.0, 80.0), "salt": [True, False]}
     )
     return default_model(space)[0], space.columns(np.random.default_rng(3).random((60, 4)))
@@ -148,7 +148,7 @@ DEFAULTS = {
 def test_likelihoods_of_default_kernels_equal_those_of_scikit_learn(default, nu):
     kernel, X = default()
     if is_of_matern(kernel):
-        kernel = of_smoothness(kernel, nu)
+        kernel = with_smoothness(kernel, nu)
     y, noise = data(60)[1], np.random.default_rng(4).uniform(0.01, 0.3, 60)
     theirs = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(X, y)
     samples = ScaledSamples(np.arange(60), y, noise)

@@ -24,12 +24,12 @@ from skgpb.surrogate.likelihood import (
     Prior,
     default_kernel,
     default_prior,
-    last_learning,
+    last_refit,
     log_likelihood,
     most_probable,
-    next_learning,
+    next_refit,
     noise_prior,
-    promising,
+    promising_starts,
     smooth_kernel,
 )
 from skgpb.surrogate.samples import Samples
@@ -282,10 +282,10 @@ def test_most_probable_is_the_better_of_two_hills():
 
 def test_further_starts_are_promising_where_their_hill_is_higher():
     bounds, left, right = np.array([[-5.0, 5.0]]), np.array([-1.5]), np.array([2.5])
-    same, higher = promising(hills, [left, np.array([-2.5]), right], bounds, None)
+    same, higher = promising_starts(hills, [left, np.array([-2.5]), right], bounds, None)
     assert same is left
     assert higher[0] == pytest.approx(3.0, abs=1e-2)
-    assert promising(hills, [right, left], bounds, None) == [right]
+    assert promising_starts(hills, [right, left], bounds, None) == [right]
 
 
 @pytest.mark.parametrize(
@@ -300,9 +300,9 @@ def test_further_starts_are_promising_where_their_hill_is_higher():
 def test_the_schedule_of_learning(relearn, expected):
     learned = [0]
     for n in range(1, 25):
-        if n >= next_learning(relearn, learned[-1]):
+        if n >= next_refit(relearn, learned[-1]):
             learned.append(n)
-        assert last_learning(relearn, n) == learned[-1]
+        assert last_refit(relearn, n) == learned[-1]
     assert learned[1:] == expected
 
 

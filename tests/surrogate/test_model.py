@@ -31,7 +31,7 @@ def played(model, x, y):
     for each, value in zip(x, y, strict=True):
         model.observe(np.array([[each]]), float(value))
         if model.is_due:
-            model = model.learned()
+            model = model.refit()
     return model
 
 
@@ -47,7 +47,7 @@ def test_what_was_known_before_an_answer_is_that_of_the_process():
     model = played(ours(relearn=None), *answers(10))
     row = np.array([[0.3]])
     mean, std = model.process.moments([row], std=True)
-    assert_allclose(model.in_units(*model.observe(row, 41.0)), (mean[0], std[0]), rtol=1e-12)
+    assert_allclose(model.to_user_units(*model.observe(row, 41.0)), (mean[0], std[0]), rtol=1e-12)
 
 
 def test_a_functional_that_is_tracked_is_observed_as_its_rows_are():
@@ -64,11 +64,11 @@ def test_a_functional_that_is_tracked_is_observed_as_its_rows_are():
 def test_learning_returns_another_model_and_leaves_this_one():
     model = played(ours(relearn=None), *answers(12))
     theta, noise, due = model.process.kernel.theta, model.noise, model.schedule.learning_due
-    other = model.learned()
+    other = model.refit()
     assert not np.allclose(other.process.kernel.theta, theta) and other.n_learned == 1
     assert_allclose(model.process.kernel.theta, theta, rtol=0)
     assert (model.noise, model.schedule.learning_due, model.n_learned) == (noise, due, 0)
-    again = model.learned(Hyperparameters.of(other.found.values()))
+    again = model.refit(Hyperparameters.of(other.found.values()))
     x = np.linspace(0.0, 1.0, 5)[:, None]
     assert_allclose(again.process.moments(x), other.process.moments(x), rtol=0)
 
@@ -91,7 +91,7 @@ def test_a_snapshot_is_a_model_that_goes_on_alike():
     for each, value in zip(x[:40], y[:40], strict=True):
         replayed.observe(np.array([[each]]), float(value))
         if replayed.is_due:
-            replayed = replayed.learned()
+            replayed = replayed.refit()
             all_learned.append(replayed.found)
     assert learned.outliers.keys() == {20}
     restored = ours().after(all_learned)
@@ -140,9 +140,9 @@ def test_checks_come_at_twice_as_many_answers():
 
 def test_pending_answers_are_expected_with_the_usual_noise():
     model = played(ours(relearn=None), *answers(10))
-    assert model.expected([]) is model.process
+    assert model.fantasize([]) is model.process
     row = np.array([[0.4]])
     before, std = model.process.moments([row], std=True)
-    after, fallen = model.expected([row]).moments([row], std=True)
+    after, fallen = model.fantasize([row]).moments([row], std=True)
     assert_allclose(after, before, rtol=1e-10)
     assert_allclose(fallen**-2.0, std**-2.0 + 1.0 / model.alpha, rtol=1e-6)

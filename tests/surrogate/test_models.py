@@ -13,13 +13,13 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb import defaults
 from skgpb.kernels import CellAverage
-from skgpb.surrogate.exactness import of_smoothness
+from skgpb.surrogate.exactness import with_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
 from skgpb.surrogate.models import (
     Models,
-    _of_answers,
-    _roughened,
+    _log_density_of_answers,
+    _rough_sum,
     _varying,
     can_be_averaged,
 )
@@ -95,7 +95,7 @@ def test_the_density_is_that_of_answers():
     rng = np.random.default_rng(1)
     X, noise, y = rng.random((7, 1)), rng.uniform(0.3, 1.0, 7), rng.standard_normal(7)
     K, amplitudes, levels = Matern(0.3)(X), np.log([0.5, 2.0]), np.log([0.01, 0.1, 1.0])
-    found = _of_answers(K, noise, y, amplitudes, levels)
+    found = _log_density_of_answers(K, noise, y, amplitudes, levels)
     for i, a in enumerate(np.exp(amplitudes)):
         for j, s in enumerate(np.exp(levels)):
             expected = multivariate_normal.logpdf(y, cov=a * K + s * np.diag(noise))
@@ -139,7 +139,7 @@ def test_length_scales_are_equal_or_in_the_proportions_that_were_learned():
 
 def test_a_sum_of_smooth_kernels_stands_for_a_rough_one():
     r = np.linspace(0.0, 4.0, 200)[:, np.newaxis]
-    rough = _roughened(ConstantKernel(2.0) * RBF(0.7))
+    rough = _rough_sum(ConstantKernel(2.0) * RBF(0.7))
     assert np.abs(rough(r, r[:1])[:, 0] - 2.0 * np.exp(-r[:, 0] / 0.7)).max() < 2.0 * 0.022
     box = CellAverage(ConstantKernel(2.0) * RBF(0.7), (5,))
     assert can_be_averaged(box) and can_be_averaged(default_kernel(BOX))
@@ -192,7 +192,7 @@ def test_a_mixed_gap_is_that_of_draws_from_each_part():
     for weight in weights:
         root = rng.standard_normal((4, 4))
         cov, mean = root @ root.T, rng.standard_normal(4)
-        parts.append(SuboptimalityGap.of_moments(mean, cov))
+        parts.append(SuboptimalityGap.from_moments(mean, cov))
         f = rng.multivariate_normal(mean, cov, int(20_000 * weight))
         draws.append((f - f[:, -1:]).max(axis=1))
     mixed, drawn = MixedSuboptimalityGap(parts, weights), np.concatenate(draws)
@@ -238,7 +238,7 @@ def test_intervals_of_exact_answers_contain_what_a_process_smooths():
     y = -np.abs(X - 0.5)
     y = (y - y.mean()) / y.std()
     noise = defaults.NOISE_LIMITS[0]
-    gp = GaussianProcess(of_smoothness(default_kernel(BOX), 1.5), 1)
+    gp = GaussianProcess(with_smoothness(default_kernel(BOX), 1.5), 1)
     for x, value in zip(X, y, strict=True):
         gp.observe(np.array([[x]]), float(value), noise)
     samples = ScaledSamples(np.arange(len(y)), y, np.full(len(y), np.nan))

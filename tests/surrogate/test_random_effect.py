@@ -65,9 +65,9 @@ def changed(gp):
     after.offset, after.scale, after._answers = gp.offset, gp.scale, gp._answers
     after.track(gp.tracked.rows)
     yield after
-    yield gp.relearned(gp.kernel.theta, gp.merged(), gp.offset, gp.scale)
-    other = gp.relearned(gp.kernel.theta - 0.3, gp.merged(), gp.offset, gp.scale)
-    yield other.relearned(gp.kernel.theta, other.merged(), gp.offset, gp.scale)
+    yield gp.with_hyperparameters(gp.kernel.theta, gp.merged(), gp.offset, gp.scale)
+    other = gp.with_hyperparameters(gp.kernel.theta - 0.3, gp.merged(), gp.offset, gp.scale)
+    yield other.with_hyperparameters(gp.kernel.theta, other.merged(), gp.offset, gp.scale)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -155,12 +155,12 @@ def test_models_that_are_averaged_have_the_effect_in_proportion_to_f():
         x = rng.random((1, 2))
         value = float(np.sin(5 * x[0, 0]) + [1.0, -1.0][i % 2] + 0.05 * rng.normal())
         model.observe(x, value, stratum=1 + i % 2)
-        model = model.learned() if model.is_due else model
+        model = model.refit() if model.is_due else model
     ratio = model.process.kernel.variance / model.process.kernel.base.k1.constant_value
     T = rng.random((5, 2))
     strata = model.process.observed.strata
     moments = []
-    for gp in model.averaged.processes:
+    for gp in model.mixture.processes:
         kernel = gp.kernel
         assert_allclose(kernel.variance / kernel.base.k1.constant_value, ratio)
         y = (np.array(model.samples.reward) - gp.offset) / gp.scale
@@ -168,5 +168,5 @@ def test_models_that_are_averaged_have_the_effect_in_proportion_to_f():
         mean, cov, *_ = dense(kernel, gp.observed.rows, strata, y, merged, T)
         moments.append(mean * gp.scale + gp.offset)
         assert_allclose(gp.moments(T, std=True)[1] ** 2, np.diag(cov) * gp.scale**2, atol=1e-8)
-    averaged = model.averaged.weights @ np.array(moments)
-    assert_allclose(model.averaged.moments(T), averaged, atol=1e-8)
+    averaged = model.mixture.weights @ np.array(moments)
+    assert_allclose(model.mixture.moments(T), averaged, atol=1e-8)

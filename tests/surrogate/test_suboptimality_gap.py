@@ -32,10 +32,10 @@ def test_differences_are_those_of_the_joint_posterior():
     mean, cov = gp.moments(blocks, cov=True)
     D = np.hstack([np.eye(2), -np.ones((2, 1))])
     D = np.vstack([D, np.zeros(3)])
-    found = SuboptimalityGap.of_process(gp, blocks)
+    found = SuboptimalityGap.from_process(gp, blocks)
     np.testing.assert_allclose(found.mean, D @ mean, atol=1e-12)
     np.testing.assert_allclose(found.std**2, np.diag(D @ cov @ D.T), atol=1e-12)
-    again = SuboptimalityGap.of_moments(mean, cov)
+    again = SuboptimalityGap.from_moments(mean, cov)
     some = np.array([0, 1])
     for each in (found, again):
         column = each._columns(some)
@@ -49,8 +49,8 @@ def test_what_is_tracked_is_compared_without_a_solve():
     gp.track(tracked)
     gp.set_units(3.0, 0.25)
     found, joint = (
-        SuboptimalityGap.of_tracked(gp, chosen),
-        SuboptimalityGap.of_process(gp, [*tracked, chosen]),
+        SuboptimalityGap.from_marginals(gp, chosen),
+        SuboptimalityGap.from_process(gp, [*tracked, chosen]),
     )
     np.testing.assert_allclose(found.mean, joint.mean[:2], atol=1e-12)
     np.testing.assert_allclose(found.std, joint.std[:2], atol=1e-12)
@@ -59,9 +59,9 @@ def test_what_is_tracked_is_compared_without_a_solve():
 
 def test_units_are_those_of_the_user():
     gp, blocks = observed(), [np.array([[0.2]]), np.array([[0.55]])]
-    before = SuboptimalityGap.of_process(gp, blocks)
+    before = SuboptimalityGap.from_process(gp, blocks)
     gp.set_units(3.0, 0.25)
-    after = SuboptimalityGap.of_process(gp, blocks)
+    after = SuboptimalityGap.from_process(gp, blocks)
     mean = gp.moments(blocks)
     assert after.mean[0] == pytest.approx(mean[0] - mean[1], abs=1e-12)
     # Other units scale the prior.

@@ -70,7 +70,7 @@ def test_the_gain_follows_answers_told_at_once_and_hyperparameters():
     gp.observe_all(X[4:], y[4:], noises[4:])
     both = np.r_[0:6, 4:12]
     assert_allclose(gp.posterior.gain, naive_gain(RBF(0.2)(X[both]), noises[both]), atol=1e-8)
-    other = gp.relearned(np.log([0.5]), gp.merged(), 0.0, 1.0)
+    other = gp.with_hyperparameters(np.log([0.5]), gp.merged(), 0.0, 1.0)
     assert_allclose(other.posterior.gain, naive_gain(RBF(0.5)(X[both]), noises[both]), atol=1e-8)
 
 

@@ -34,6 +34,7 @@ from skgpb.exceptions import (
     EvaluationWarning,
     GuaranteeWarning,
     LearningWarning,
+    LimitWarning,
     ModelWarning,
     NumericalWarning,
     ParameterWarning,
@@ -241,8 +242,14 @@ def code(tmp_path):
     BestSubgroup(n_permutations=49).fit(values[::-1, np.newaxis], values)  # here
 
 
+def limit(tmp_path):
+    optimizer = GPUCBOptimizer(RBF(0.2), arms=ARMS, alpha=0.01, limits={"peak": (None, 70.0)})
+    yield LimitWarning
+    optimizer.tell(ARMS[0], 1.0)  # here
+
+
 CASES = [
-    parameter, code,
+    parameter, code, limit,
     numerical, numerical_of_a_surrogate, refinement_in_tell, refinement_in_run,
     refinement_in_a_call_of_a_call, refinement_in_ask, budget, allocation, evaluation,
     evaluation_by_workers, evaluation_with_a_price, evaluation_of_targets, evaluation_in_contexts,

@@ -1,4 +1,4 @@
-"""Forms: the typed text, its errors, and the values that it stands for."""
+"""Forms: typed texts, their errors, and their conversion to values."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.lab.experiments.answers import read_answer, read_range
-from skgpb.lab.experiments.judgement import expectation
+from skgpb.lab.experiments.judgement import describe_surprise
 from skgpb.lab.experiments.records import LabRecord
-from skgpb.lab.experiments.sides import Side, exact, list_of, measured_number, number, values_in
-from skgpb.lab.experiments.texts import cleaned, quoted_name, split_pair
+from skgpb.lab.experiments.sides import Side, exact, format_list, measured_number, number, values_in
+from skgpb.lab.experiments.texts import clean_text, quote_name, split_pair
 
-# Settings that the form of a new experiment begins with, and the most that it takes.
+# Number of settings in the initial form of a new experiment, and its maximum.
 FEW_SIDES, MOST_SIDES = 2, 50
 LARGEST_SEED = 2**32 - 1
-# Python converts no text of 4,300 digits to a whole number, and no number of a page has so many.
+# Limit: digits of a whole number on a page; Python refuses to convert 4,300.
 MOST_DIGITS = 9
 # Kinds of sides in the words of the form.
 KINDS = [
@@ -25,7 +25,7 @@ KINDS = [
     ("log", "number, log scale"),
     ("choice", "list of choices"),
 ]
-# Words of messages, and those of the pages for the same.
+# Words of error messages, and the words of the pages that replace them.
 WORDS = [
     (r"\bquery (?=\d)", "experiment "),
     (r"\bside named\b", "setting named"),
@@ -36,7 +36,7 @@ SCALES = {"range": "", "integer": "int", "log": "log"}
 
 
 class Mistyped(ValueError):
-    """A form has errors; the form describes them."""
+    """Error of a form with errors in its fields, see ``Form.errors``."""
 
 
 @dataclass
@@ -46,9 +46,9 @@ class Form:
     Attributes
     ----------
     id : str
-        Identifier of the field, which its label refers to.
+        Identifier of the form, the prefix of the ids of its fields.
     typed : dict
-        Texts by the names of the fields, shown again until they are taken.
+        Texts by the names of the fields; the page shows them again if there are errors.
     errors : dict
         Error messages, by the names of the fields.
     """
@@ -59,7 +59,7 @@ class Form:
 
     @classmethod
     def of(cls, id: str, typed: Mapping[str, str]) -> Form:
-        """Return a form as it came in, without spaces around what was typed."""
+        """Return a form with the texts of a request, without spaces around them."""
         return cls(id, {name: text.strip() for name, text in typed.items()})
 
     def text(self, name: str) -> str:
@@ -71,7 +71,7 @@ class Form:
         return any(self.text(name) or name in self.errors for name in names)
 
     def check(self) -> None:
-        """Raise Mistyped if anything is wrong."""
+        """Raise Mistyped if a field has an error."""
         if self.errors:
             raise Mistyped
 
@@ -84,24 +84,24 @@ class Form:
             return None
 
     def number(self, name: str, what: str, required: bool = True) -> float | None:
-        """Return the typed number; None if the field is empty."""
+        """Return the typed number; None if the field is empty or has an error."""
         if not self.text(name):
             if required:
                 self.errors[name] = f"Please give {what}."
             return None
-        return self.take(name, number, "this")  # the message stands at the field
+        return self.take(name, number, "this")  # the page shows the message beside the field
 
 
 def sentence(error: object) -> str:
     """Write the message of an error as a sentence, in the words of the pages."""
-    text = " ".join(cleaned(str(error)).split())
+    text = " ".join(clean_text(str(error)).split())
     for program, page in WORDS:
         text = re.sub(program, page, text)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def read_count(form: Form, most: int) -> int:
-    """Return how many queries are asked for."""
+    """Return the number of queries to ask for."""
     count = form.number("count", "a whole number")
     if count is None or count != int(count) or not 1 <= count <= most:
         form.errors.setdefault("count", f"Please give a whole number from 1 to {most}.")
@@ -112,9 +112,10 @@ def read_count(form: Form, most: int) -> int:
 def read_outcome(
     form: Form, what: str, unit: str, is_scored: bool = False
 ) -> tuple[str | None, float | None]:
-    """Return the text of the answer and its standard error; None for a failure or no answer.
+    """Return the text of the answer and its standard error.
 
-    An answer that is computed from what was measured is an empty text.
+    The text is None for a failure, and empty if a score computes the answer. The standard error is
+    None if the user gave none.
     """
     if form.text("outcome") == "failed":
         if form.text("value"):
@@ -138,7 +139,7 @@ def read_outcome(
 
 
 def read_noise(form: Form, what: str) -> float | None:
-    """Return the standard error of a result, None if it was not given."""
+    """Return the standard error of a result; None if the field is empty."""
     noise = form.number("noise", what, required=False)
     if noise is not None and noise < 0:
         form.errors["noise"] = "A standard error is a number of at least 0."
@@ -146,12 +147,16 @@ def read_noise(form: Form, what: str) -> float | None:
 
 
 def read_lines(form: Form, name: str) -> list[str]:
-    """Return the lines of a text that are not empty."""
+    """Return the nonempty lines of a field."""
     return [line.strip() for line in form.text(name).splitlines() if line.strip()]
 
 
 def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any]:
-    """Return what was written into the notebook: what has a limit, the block, and all else."""
+    """Return the notes and measurements in a form, as keyword arguments of ``Experiment.tell``.
+
+    ``limited`` are the names of the measurements for limits and the score, which have fields of
+    their own, ``block`` is the name of the field of blocks.
+    """
     measured: dict[str, Any] = {}
     for i, name in enumerate(limited):
         if form.text(f"limited{i}"):
@@ -175,10 +180,10 @@ def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any
     }
 
 
-def written(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[str, str]:
-    """Return the notes of an entry as :func:`read_record` reads them."""
+def record_fields(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[str, str]:
+    """Return the notes of an entry as texts of the fields that :func:`read_record` reads."""
     measured, asked = entry["measured"].items(), [*limited, block]
-    lines = [f"{quoted_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
+    lines = [f"{quote_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
     texts = {name: entry[name] for name in ("note", "operator", "date")}
     for i, name in enumerate(limited):
         if name in entry["measured"]:
@@ -193,18 +198,22 @@ def _date(text: str) -> None:
 
 
 def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> None:
-    """Ask once whether numbers that are probably slips are right, by their fields."""
+    """Add an error to the fields of probable typos, once; the same text is accepted next time.
+
+    ``found`` has the results of ``Experiment.surprise`` by the names of the fields.
+    """
     for name, said in found.items():
         if said is not None and form.text(f"sure_{name}") != form.text(name):
             form.errors[name] = (
-                f"{form.text(name)}? {expectation(said)} If it is right, press the button again."
+                f"{form.text(name)}? {describe_surprise(said)} If it is right, press the button "
+                "again."
             )
             form.typed[f"sure_{name}"] = form.text(name)
     form.check()
 
 
 def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) -> Any:
-    """Return the settings really used, None unless the form says that they differed."""
+    """Return the setting of the measurement; None if the form has none, and ``asked`` applies."""
     if not any(form.text(f"side{i}") for i in range(len(sides))):
         return None
     settings = dict(asked)
@@ -216,27 +225,29 @@ def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) ->
 
 
 def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
-    """Return the sides whose limits or list of values were changed."""
+    """Return the sides whose range or list of values the form changes."""
     changed = []
     for i, side in enumerate(sides):
-        before = limits_of(i, side)
+        before = side_fields(i, side)
         if all(form.text(name) == text for name, text in before.items()):
             continue
         if side.kind == "distribution":
             form.errors[f"high{i}"] = "These limits can be changed in Python only."
             continue
         values = side.bounds if side.kind == "choice" else []
-        new = _read_side(form, i, side.name, side.kind, {list_of([each]): each for each in values})
+        new = _read_side(
+            form, i, side.name, side.kind, {format_list([each]): each for each in values}
+        )
         if new is not None and new.rounded_to_grid().as_dict() != side.as_dict():
             changed.append(new)
     form.check()
     return changed
 
 
-def limits_of(i: int, side: Side) -> dict[str, str]:
-    """Return the limits or values of a side as the fields of a form."""
+def side_fields(i: int, side: Side) -> dict[str, str]:
+    """Return the range or values of side number i as texts by the names of their fields."""
     if side.kind == "choice":
-        return {f"values{i}": list_of(side.bounds)}
+        return {f"values{i}": format_list(side.bounds)}
     known = side.as_dict()
     typed = {f"{end}{i}": exact(known[end]) for end in ("low", "high")}
     if side.kind == "range":
@@ -245,7 +256,10 @@ def limits_of(i: int, side: Side) -> dict[str, str]:
 
 
 def _read_choice(form: Form, i: int, name: str, known: Mapping[str, Any]) -> Side | None:
-    """Return a side with a list of values; a single one is asked about once."""
+    """Return a side with a list of values; None if it has errors.
+
+    A single value is an error once; the same text is accepted next time.
+    """
     field, text = f"values{i}", form.text(f"values{i}")
     values = form.take(field, lambda typed: values_in(name, typed))
     if values is None:
@@ -258,12 +272,12 @@ def _read_choice(form: Form, i: int, name: str, known: Mapping[str, Any]) -> Sid
         form.typed[f"sure{i}"] = text
         return None
     return form.take(
-        field, lambda _: Side.choice(name, [known.get(list_of([v]), v) for v in values])
+        field, lambda _: Side.choice(name, [known.get(format_list([v]), v) for v in values])
     )
 
 
 def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
-    """Return the settings that were typed, by the names of the sides."""
+    """Return the typed setting, values by the names of the sides."""
     settings = {}
     for i, side in enumerate(sides):
         name = f"side{i}"
@@ -275,7 +289,7 @@ def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
 
 
 def read_new(form: Form) -> dict[str, Any]:
-    """Return the arguments of ``Experiment.create`` that a form gives."""
+    """Return the keyword arguments of ``Experiment.create`` in a form."""
     sides = _read_sides(form)
     noise = read_noise(form, "the standard error")
     seed = form.number("seed", "a whole number", required=False)
@@ -317,18 +331,21 @@ def _read_sides(form: Form) -> list[Side]:
 
 
 def count_sides(form: Form) -> int:
-    """Return how many sides a form has room for."""
+    """Return the number of sides for which a form has fields."""
     text = form.text("n_sides")
     return min(read_place(text, FEW_SIDES), MOST_SIDES)
 
 
 def read_place(text: str, default: int) -> int:
-    """Return the whole number in a text, of which the first digits matter; else a default."""
+    """Return the whole number in a text, cut to ``MOST_DIGITS``; ``default`` if it is none."""
     return int(text[:MOST_DIGITS]) if text.isdecimal() else default
 
 
 def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any]) -> Side | None:
-    """Return one side, None if its fields have errors; ``known`` are values by their texts."""
+    """Return one side; None if its fields have errors.
+
+    ``known`` are the present values of a list by their texts, which keep their types.
+    """
     if kind == "choice":
         if form.text(f"values{i}"):
             return _read_choice(form, i, name, known)

@@ -1,4 +1,4 @@
-"""Access: requests from other sites are refused, and pages load nothing from elsewhere."""
+"""Access control: refuse requests from other sites, and load nothing from other servers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from flask import Flask, Request, Response, abort, request
 from markupsafe import escape
 from werkzeug.exceptions import HTTPException
 
-# Maximum size of the text of a form, and of a form with a file, in bytes. A file that is too long
-# for a table is refused by its form, where everything else that was typed stays.
+# Limit: bytes of a form without a file, and with one. The second is more than a table may have, so
+# that the form itself rejects a file that is too long, and keeps the typed texts.
 LONGEST_FORM, LONGEST_REQUEST = 1_000_000, 25_000_000
-# Answers that say why a request is refused.
+# Status codes with a page that shows the reason.
 REFUSALS = (400, 403, 404, 405, 413)
-# Reasons for refusing a request that was not meant for a form or a page.
+# Reasons by status codes, for errors that werkzeug itself raises.
 REFUSED = {
     404: "There is no page at this address.",
     405: "This address only takes forms: please go back to the page and press its button.",
@@ -26,7 +26,7 @@ REFUSED = {
     f"{LONGEST_FORM // 1_000_000} MB of text and {LONGEST_REQUEST // 1_000_000} MB with a file are "
     "accepted. The back button of the browser leads to what was typed.",
 }
-# Allow nothing from elsewhere, no scripts, no frames around the pages, and forms only to here.
+# Content security: nothing from other servers, no scripts, no frames, and forms only to this app.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -34,13 +34,13 @@ POLICY = (
 
 
 class LimitedRequest(Request):
-    """A request of limited length: a file may be longer than all that is typed."""
+    """A request of limited length, which is larger for forms with a file."""
 
     max_form_memory_size = LONGEST_FORM
 
     @property  # type: ignore[misc]
     def max_content_length(self) -> int:  # type: ignore[override]
-        """The most bytes that are read."""
+        """Maximum number of bytes in the body of the request."""
         return LONGEST_REQUEST if self.mimetype == "multipart/form-data" else LONGEST_FORM
 
 
@@ -50,13 +50,12 @@ class Guard:
     Parameters
     ----------
     hosts : iterable of str, default=()
-        Host names that browsers may use, in addition to localhost and any address in
-        numbers.
+        Host names that browsers may use, in addition to localhost and all IP addresses.
 
     Attributes
     ----------
     token : str
-        Secret in every form: pages from elsewhere cannot read it, and so cannot send forms here.
+        Secret in every form. Pages of other sites cannot read it, so that they cannot send forms.
     """
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
@@ -69,25 +68,28 @@ class Guard:
         app.before_request(self._check_sender)
         app.after_request(self._protect)
 
-    def made(self, token: str) -> bool:
-        """Return whether a form with this token was made by this process."""
+    def is_own_token(self, token: str) -> bool:
+        """Return whether the token of a form is that of this process."""
         return secrets.compare_digest(token.encode(), self.token.encode())
 
     def _check_sender(self) -> None:
-        """Refuse requests from another site, or from a host name that fraudulently points here."""
+        """Abort requests of other sites, and requests to a host name that is not allowed.
+
+        Any site can let a host name of its own point to this computer (DNS rebinding).
+        """
         host = urlsplit(f"//{request.host}").hostname or ""
         if host not in self._hosts and not _is_address(host):
             abort(403, f"This app is not at {request.host}: open the address that it printed.")
         if request.method == "POST":
             origin = request.headers.get("Origin")
             if origin is None:
-                if not self.made(request.form.get("token", "")):
+                if not self.is_own_token(request.form.get("token", "")):
                     abort(403, "This form does not come from a page of this app.")
             elif urlsplit(origin).netloc != request.host:
                 abort(403, "This form comes from another site, and nothing was changed.")
 
     def _protect(self, response: Response) -> Response:
-        """Forbid the browser to load from elsewhere, to run scripts and to keep pages."""
+        """Add headers that forbid the browser foreign content, scripts and caching."""
         response.headers["Content-Security-Policy"] = POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "same-origin"
@@ -97,8 +99,8 @@ class Guard:
         return response
 
 
-def without_folders(page: str, path: Path) -> str:
-    """Return a page without the folders of a file or folder, for browsers on other computers."""
+def remove_folders(page: str, path: Path) -> str:
+    """Remove the parent folders of a path from a page, for browsers on other computers."""
     if request.remote_addr is None or ipaddress.ip_address(request.remote_addr).is_loopback:
         return page
     for place in (path.absolute().parent, path.resolve().parent):
@@ -107,8 +109,8 @@ def without_folders(page: str, path: Path) -> str:
     return page
 
 
-def reason_of(error: HTTPException) -> str:
-    """Return why a request is refused, in words for the user."""
+def refusal_reason(error: HTTPException) -> str:
+    """Return the reason for refusing a request, as a sentence for the user."""
     said = error.description or ""
     return REFUSED.get(error.code or 0, said) if said == type(error).description else said
 

@@ -22,26 +22,26 @@ from skgpb._version import __version__
 from skgpb.exceptions import LoadError
 from skgpb.lab.app import forms, views
 from skgpb.lab.app.forms import MOST_DIGITS, Form, Mistyped, read_place, sentence
-from skgpb.lab.app.guard import REFUSALS, Guard, reason_of, without_folders
+from skgpb.lab.app.guard import REFUSALS, Guard, refusal_reason, remove_folders
 from skgpb.lab.app.pictures import Paint, draw_replicates
-from skgpb.lab.app.uploads import mark_table, table_of
+from skgpb.lab.app.uploads import mark_table, open_table
 from skgpb.lab.app.views import RunView
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.answers import range_within, read_range
+from skgpb.lab.experiments.answers import range_ends, read_range
 from skgpb.lab.experiments.export import as_csv, as_excel
-from skgpb.lab.experiments.judgement import limits_hold_in_words
-from skgpb.lab.experiments.sides import shown
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.judgement import describe_outcomes
+from skgpb.lab.experiments.sides import format_value
+from skgpb.lab.experiments.texts import to_one_line
 from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import THEMES
 from skgpb.plotting._trade_offs import draw_trade_offs
 from skgpb.utils.warnings import without_warnings
 
-# Message on the next page, and the number of the query, or those of the first and the last.
+# Key of ``SAID`` for the report on the next page; number of the query, or "FIRST to LAST".
 Said = tuple[str, int | str]
 Change = Callable[[Any], Said]
-# Fields of a new experiment, and the words of errors that are about them.
+# Fields of a new experiment, and words that identify the errors about them.
 ABOUT = {
     "constraints": "constraint",
     "limits": "a limit",
@@ -49,13 +49,13 @@ ABOUT = {
     "costs": "cost",
     "block": "block",
 }
-# Queries that one form may ask for: a plate has 24 or 96.
+# Limit: queries of one request; a plate has 24 or 96 wells.
 MOST_AT_ONCE = 96
-# Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
+# Memory: pictures in the cache, two kinds on two kinds of page, for two states of the experiment.
 KEPT_PICTURES = 8
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MISTYPED = "Nothing is saved yet: please look at what is marked below."
-# Reports of the last action, by the parameter of the address.
+# Reports of the last action, by the parameter ``said`` of the address.
 SAID = {
     "begun": "The experiment has begun.",
     "told": "The result of experiment {number} is saved.",
@@ -75,14 +75,14 @@ SAID = {
 
 
 class Stale(Exception):
-    """A form is about something that has changed since it was made.
+    """Error of a form whose experiment has changed since its page was opened.
 
     Parameters
     ----------
     message : str
         Description of the change.
     number : int, default=None
-        Number of the experiment whose result can be looked at and corrected.
+        Number of the experiment whose page of corrections to show.
     """
 
     def __init__(self, message: str, number: int | None = None) -> None:
@@ -102,12 +102,11 @@ def make_app(
     Parameters
     ----------
     path : path
-        The file of the experiment; where it does not exist a form starts one.
+        The file of the experiment; if it does not exist, the app shows the form of a new one.
     hosts : iterable of str, default=()
-        Host names that browsers may use, in addition to localhost and any address in
-        numbers.
+        Host names that browsers may use, in addition to localhost and all IP addresses.
     guard : Guard, default=None
-        Guard of this and other experiments; None for a guard of this one alone, with these hosts.
+        Guard shared with other experiments; None for a new guard with ``hosts``.
     home : str, default=None
         Address of the list of all experiments, if there is one.
 
@@ -119,9 +118,9 @@ def make_app(
     app = guarded_app(guard)
     pages = Pages(Path(path), guard, home)
     for code in REFUSALS:
-        app.register_error_handler(code, pages.refused)
+        app.register_error_handler(code, pages.show_refusal)
     for error in (OSError, LoadError):
-        app.register_error_handler(error, pages.unreadable)
+        app.register_error_handler(error, pages.show_file_error)
     rules: list[tuple[str, str, Any, list[str]]] = [
         ("/", "run", pages.run, ["GET"]),
         ("/new", "new", pages.new, ["POST"]),
@@ -149,7 +148,7 @@ def make_app(
 
 
 def guarded_app(guard: Guard) -> Flask:
-    """Return an application without pages."""
+    """Return an application without pages, whose requests the guard checks."""
     app = Flask(__name__)
     app.url_map.converters["int"] = _Number
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
@@ -165,14 +164,14 @@ class _Number(IntegerConverter):
 
 
 class Pages:
-    """The pages of the app: one method for each address, which returns a page or redirects to one.
+    """The pages of the app; one method for each address, which returns a page or a redirect.
 
     Parameters
     ----------
     path : Path
         The file of the experiment.
     guard : Guard
-        Knows the forms that these pages have made.
+        Guard whose token is in the forms of these pages.
     home : str or None
         Address of the list of all experiments, if there is one.
     """
@@ -180,13 +179,13 @@ class Pages:
     def __init__(self, path: Path, guard: Guard, home: str | None) -> None:
         self._path, self._guard, self._home = path, guard, home
         self._experiment: Experiment | None = None
-        self._drawn = lru_cache(KEPT_PICTURES)(self._draw)
-        # A browser asks for all panels of a picture side by side: they are drawn once.
+        self._draw_cached = lru_cache(KEPT_PICTURES)(self._draw)
+        # Browsers request all panels of a picture at the same time: draw them once.
         self._drawing = Lock()
 
     def _check_token(self) -> None:
-        """Refuse a form that was made before the app was started again, with what was typed."""
-        if not self._guard.made(request.form.get("token", "")):
+        """Raise Stale for a form of an earlier process; the page shows its typed texts again."""
+        if not self._guard.is_own_token(request.form.get("token", "")):
             raise Stale(
                 "The app was started again since this page was opened, and nothing was saved yet. "
                 "What you typed is still here: look at it and press the button again."
@@ -195,13 +194,13 @@ class Pages:
     # -- pages --------------------------------------------------------------------------------
 
     def run(self) -> Any:
-        """The page of the experiment, or the form that begins it."""
+        """Show the page of the experiment, or the form of a new one."""
         number, said = request.args.get("number", ""), SAID.get(request.args.get("said", ""), "")
         known = all(map(str.isdecimal, number.split(" to "))) or "{number}" not in said
         return self._show_run(said=said.format(number=number) if known else "")
 
-    def _opened(self) -> Experiment | None:
-        """Return the experiment, None before it has begun."""
+    def _open_experiment(self) -> Experiment | None:
+        """Return the experiment; None if its file does not exist."""
         if not self._path.exists():
             self._experiment = None
         elif self._experiment is None:
@@ -209,13 +208,13 @@ class Pages:
         return self._experiment
 
     def _show_run(self, form: Form | None = None, *, status: int = 200, **values: Any) -> Any:
-        """Return the page of the experiment, with one of its forms as it was sent."""
-        experiment = self._opened()
+        """Return the page of the experiment; ``form`` replaces its form with the same id."""
+        experiment = self._open_experiment()
         if experiment is None:
             return self._show_new(Form("new"), status=status, **values)
         run = RunView(experiment)
 
-        def form_of(id: str) -> Form:
+        def get_form(id: str) -> Form:
             return form if form is not None and form.id == id else _empty(id)
 
         within = Form.of("stop", request.args if request.method == "GET" else {})
@@ -227,7 +226,7 @@ class Pages:
             "run.html",
             status,
             run=run,
-            form_of=form_of,
+            get_form=get_form,
             within=within,
             verdict=verdict,
             has_excel=find_spec("openpyxl") is not None,
@@ -239,13 +238,13 @@ class Pages:
         return self._page("new.html", status, form=form, **values)
 
     def _show_row(self, number: int, form: Form, *, status: int = 200, **values: Any) -> Any:
-        """Return the page that corrects a result, or the main page if there is no result."""
-        experiment = self._opened()
+        """Return the page to correct a result, or the main page if there is no result."""
+        experiment = self._open_experiment()
         run = None if experiment is None else RunView(experiment)
         row = next((row for row in run.rows if row["query"] == number), None) if run else None
         if row is not None:
             return self._page("correct.html", status, run=run, row=row, form=form, **values)
-        # Should it wait for a result again, what was typed is shown there.
+        # If the query is pending again, show the typed texts in its form.
         form.id = f"tell-{number}"
         if status == 200:
             status, values["error"] = 404, f"Experiment {number} has no result to be corrected."
@@ -253,22 +252,22 @@ class Pages:
 
     def _page(self, template: str, status: int, **values: Any) -> tuple[str, int]:
         common = {
-            "name": in_one_line(self._path.name),
-            "path": in_one_line(str(self._path.absolute())),
+            "name": to_one_line(self._path.name),
+            "path": to_one_line(str(self._path.absolute())),
             "version": __version__,
             "token": self._guard.token,
             "home": self._home,
         }
-        return without_folders(render_template(template, **common | values), self._path), status
+        return remove_folders(render_template(template, **common | values), self._path), status
 
-    def refused(self, error: Any) -> Any:
-        """Say why a request is refused; strangers do not learn the names of files."""
+    def show_refusal(self, error: Any) -> Any:
+        """Show the reason for refusing a request; hide file names from other sites."""
         hidden = {"name": "skgpb", "path": "", "token": "", "home": None}
         values = hidden if error.code == 403 else {}
-        return self._page("problem.html", error.code, error=reason_of(error), **values)
+        return self._page("problem.html", error.code, error=refusal_reason(error), **values)
 
-    def unreadable(self, error: Exception) -> Any:
-        """Say why the file cannot be read or written, and what helps."""
+    def show_file_error(self, error: Exception) -> Any:
+        """Show the error of reading or writing the file, and a remedy."""
         advice = (
             "Put a copy of the file from before in its place, with the same name, and try again."
             if isinstance(error, LoadError)
@@ -278,22 +277,31 @@ class Pages:
 
     # -- forms --------------------------------------------------------------------------------
 
-    def _submitted(
+    def _submit(
         self,
         form: Form,
         change: Change,
         number: int | None = None,
         *,
         show: Any = None,
-        alone: bool = True,
+        exclusive: bool = True,
     ) -> Any:
-        """Run the action of a form while the file is locked, or show the form again.
+        """Run the action of a form and redirect, or show the form again with its errors.
 
-        ``change`` returns what the next page says. With a number the form is the one that corrects
-        the result of this experiment; ``show`` is another page with the form. If not ``alone``,
-        only the changes themselves lock the file, and not what takes long before them.
+        Parameters
+        ----------
+        form : Form
+        change : callable
+            The action; it takes the experiment and returns the report for the next page.
+        number : int, default=None
+            Number of the experiment whose correction the form is; None for other forms.
+        show : callable, default=None
+            Function that returns the page with the form; None for the page of the experiment.
+        exclusive : bool, default=True
+            Whether to hold the lock of the file during the whole action. False for actions that
+            read a table for long: then only the changes themselves lock the file.
         """
-        experiment = self._opened()
+        experiment = self._open_experiment()
         if show is None:
             show = partial(self._show_run, form)
         if number is not None:
@@ -302,9 +310,9 @@ class Pages:
             self._check_token()
             if experiment is None and form.id != "new":
                 raise Stale(
-                    f"The file {in_one_line(self._path.name)} is gone, and nothing was changed."
+                    f"The file {to_one_line(self._path.name)} is gone, and nothing was changed."
                 )
-            with experiment.alone() if experiment and alone else nullcontext():
+            with experiment.exclusive() if experiment and exclusive else nullcontext():
                 said, about = change(experiment)
         except Stale as error:
             if error.number is not None:
@@ -319,7 +327,7 @@ class Pages:
         return redirect(url_for("run", said=said, number=about), 303)
 
     def _current(self, experiment: Experiment, number: int, form: Form) -> dict[str, Any]:
-        """Return the entry that a form is about, unless it has changed since the form was made."""
+        """Return the entry of a form; raise Stale if it has changed since the page was opened."""
         entries = [entry for entry in experiment.history() if entry["query"] == number]
         typed = f" You typed {form.text('value')}." if form.text("value") else ""
         if not entries:
@@ -334,13 +342,13 @@ class Pages:
             )
         raise Stale(
             f"Since this page was opened experiment {number} was saved as "
-            f"{views.result_of(entry)}, in another window or by another program; what you did here "
-            f"was not.{typed} Save it as a correction, or leave it as it is.",
+            f"{views.result_text(entry)}, in another window or by another program; what you did "
+            f"here was not.{typed} Save it as a correction, or leave it as it is.",
             number,
         )
 
     def new(self) -> Any:
-        """Begin an experiment."""
+        """Create an experiment, or add a row to its form."""
         form = Form.of("new", request.form)
         if form.text("outcome") == "more":
             form.typed["n_sides"] = str(min(forms.count_sides(form) + 1, forms.MOST_SIDES))
@@ -355,16 +363,16 @@ class Pages:
             self._begin(form)
             return "begun", 0
 
-        return self._submitted(form, change, show=partial(self._show_new, form), alone=False)
+        return self._submit(form, change, show=partial(self._show_new, form), exclusive=False)
 
     def _begin(self, form: Form) -> None:
-        """Begin the experiment that a form describes, with the results from before."""
+        """Create an experiment from a form, with the past results in its table."""
         settings = forms.read_new(form)
         skip = form.text("skip_outside") == "yes"
         table = None
         try:
-            with table_of(form) as table:
-                # Rows that are left out are on the page, not in the terminal.
+            with open_table(form) as table:
+                # The page lists the rows that are left out: no warnings in the terminal.
                 without_warnings(
                     UserWarning,
                     partial(Experiment.create, self._path, **settings),
@@ -383,7 +391,7 @@ class Pages:
         form.check()
 
     def ask(self) -> Any:
-        """Suggest more."""
+        """Ask for more queries."""
         form = Form.of("ask", request.form)
 
         def change(experiment: Experiment) -> Said:
@@ -397,15 +405,15 @@ class Pages:
             first, last = (queries[i]["query"] for i in (0, -1))
             return ("asked", first) if first == last else ("several", f"{first} to {last}")
 
-        return self._submitted(form, change)
+        return self._submit(form, change)
 
     def tell(self, number: int) -> Any:
-        """Take the result of what was suggested."""
+        """Tell the result of a query that was asked, its failure, or skip it."""
         form = Form.of(f"tell-{number}", request.form)
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = forms.read_record(form, *views.asked_with(experiment))
+            record = forms.read_record(form, *views.requested_fields(experiment))
             form.check()
             if form.text("outcome") == "skip":
                 experiment.skip(number, **record)
@@ -419,20 +427,20 @@ class Pages:
             experiment.tell(value or None, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
-            with suppress(ValueError):  # there is no other; whoever asks for one is told why
+            with suppress(ValueError):  # no query is left; the form for more shows the reason
                 experiment.ask(another=True)
                 return "next", number
             return "told", number
 
-        return self._submitted(form, change)
+        return self._submit(form, change)
 
     def own(self) -> Any:
-        """Take the result of something that was not suggested."""
+        """Tell a result at a setting that was not asked."""
         form = Form.of("own", request.form)
 
         def change(experiment: Experiment) -> Said:
             settings = forms.read_settings(form, experiment.sides)
-            record = forms.read_record(form, *views.asked_with(experiment))
+            record = forms.read_record(form, *views.requested_fields(experiment))
             value, noise = read_result(form, experiment)
             if value is None:
                 return "failed", experiment.fail(at=settings, **record)["query"]
@@ -440,18 +448,18 @@ class Pages:
             told = experiment.tell(value or None, at=settings, noise=noise, **record)
             return "told", told["query"]
 
-        return self._submitted(form, change)
+        return self._submit(form, change)
 
     def correct(self, number: int) -> Any:
-        """Show a result to be corrected, or take the correction."""
+        """Show the form to correct a result, or apply the correction."""
         form = Form.of(f"correct-{number}", request.form)
         if request.method == "GET":
-            form.typed = self._written(number)
+            form.typed = self._record_fields(number)
             return self._show_row(number, form)
 
         def change(experiment: Experiment) -> Said:
             entry = self._current(experiment, number, form)
-            record = forms.read_record(form, *views.asked_with(experiment))
+            record = forms.read_record(form, *views.requested_fields(experiment))
             form.check()
             gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
             record["measured"] |= gone
@@ -465,29 +473,29 @@ class Pages:
             experiment.annotate(number, **record, by=form.text("by"))
             return "corrected", number
 
-        return self._submitted(form, change, number)
+        return self._submit(form, change, number)
 
-    def _written(self, number: int) -> dict[str, str]:
-        """Return the notes on an experiment in the notebook, as the fields of its form."""
-        experiment = self._existing()
+    def _record_fields(self, number: int) -> dict[str, str]:
+        """Return the notes on a query as the fields of its form; empty without such a query."""
+        experiment = self._require_experiment()
         for entry in experiment.history():
             if entry["query"] == number:
-                return forms.written(entry, *views.asked_with(experiment))
+                return forms.record_fields(entry, *views.requested_fields(experiment))
         return {}
 
     def repeat(self, number: int) -> Any:
-        """Ask for another result at settings that have one."""
+        """Ask for a replicate of a query."""
         form = Form.of(f"repeat-{number}", request.form)
 
         def change(experiment: Experiment) -> Said:
             return "repeated", experiment.repeat(number)["query"]
 
-        return self._submitted(form, change)
+        return self._submit(form, change)
 
     def change(self) -> Any:
-        """Show the limits, or go on with others."""
+        """Show the form of the ranges and rules of the experiment, or change them."""
         form = Form.of("change", request.form)
-        run = RunView(self._existing())
+        run = RunView(self._require_experiment())
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("change.html", status, run=run, form=form, **values)
@@ -509,12 +517,12 @@ class Pages:
             experiment.change(sides, answer_range=ends, **rules)
             return "changed", 0
 
-        return self._submitted(form, change, show=show)
+        return self._submit(form, change, show=show)
 
     def add(self) -> Any:
-        """Take the results in a table that is pasted or in a file."""
+        """Show the form for a table, or add the results of a table, pasted or uploaded."""
         form = Form.of("add", request.form)
-        run = RunView(self._existing())
+        run = RunView(self._require_experiment())
 
         def show(status: int = 200, **values: Any) -> Any:
             return self._page("add.html", status, run=run, form=form, **values)
@@ -526,7 +534,7 @@ class Pages:
             skip, before = form.text("skip_outside") == "yes", len(experiment.left_out())
             table = None
             try:
-                with table_of(form) as table:
+                with open_table(form) as table:
                     if table is None:
                         raise ValueError("please paste a table, or choose a file")
                     add = partial(experiment.add_table, table, skip_outside=skip)
@@ -536,11 +544,11 @@ class Pages:
                 raise Mistyped from None
             return "some" if len(experiment.left_out()) > before else "added", n
 
-        return self._submitted(form, change, show=show, alone=False)
+        return self._submit(form, change, show=show, exclusive=False)
 
     def expect(self) -> Any:
-        """Show the result expected at some settings."""
-        experiment = self._existing()
+        """Show the prediction at the settings in a form."""
+        experiment = self._require_experiment()
         form, run, found = Form.of("expect", request.args), RunView(experiment), None
         status, values = 200, dict[str, Any]()
         if form.typed:
@@ -554,12 +562,12 @@ class Pages:
                 status, values = 422, {"error": sentence(error)}
         elif run.best is not None:
             best = run.best["params"].values()
-            form.typed = {f"side{i}": shown(value) for i, value in enumerate(best)}
-        values["of_limits"] = [] if found is None else limits_hold_in_words(found)
+            form.typed = {f"side{i}": format_value(value) for i, value in enumerate(best)}
+        values["of_limits"] = [] if found is None else describe_outcomes(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:
-        """Undo the last answer."""
+        """Undo the last answer or failure."""
         form = Form.of("undo", request.form)
 
         def change(experiment: Experiment) -> Said:
@@ -570,28 +578,28 @@ class Pages:
                 )
             return "undone", experiment.undo(by=form.text("by"))["query"]
 
-        return self._submitted(form, change)
+        return self._submit(form, change)
 
-    # -- what is not a page -------------------------------------------------------------------
+    # -- pictures and downloads ---------------------------------------------------------------
 
     def picture(self, kind: str, panel: int, theme: str) -> Any:
-        """A panel of a picture as it is now."""
-        run = RunView(self._existing())
+        """Return a panel of a picture of the present experiment as SVG."""
+        run = RunView(self._require_experiment())
         panels = {each.kind: each.panels for each in run.pictures}
         if theme not in THEMES or panel >= panels.get(kind, 0):
             return abort(404, "There is no such picture.")
         with self._drawing:
-            svg = self._drawn(kind, theme, run.revision)[panel]
+            svg = self._draw_cached(kind, theme, run.revision)[panel]
         return Response(svg, mimetype="image/svg+xml")
 
     def _draw(self, kind: str, theme: str, revision: str, *sides: int) -> list[bytes]:
-        """Draw a picture; its address has the revision, so that browsers may cache it."""
-        experiment = self._existing()
+        """Return the panels of a picture as SVG; the arguments are the key of the cache."""
+        experiment = self._require_experiment()
         run, optimizer = RunView(experiment), experiment.optimizer
         what, direction = run.outcome, run.status["direction"]
         of_all: dict[str, Any] = {
             "value_name": what,
-            "value_range": range_within(run.status["answer_range"]),
+            "value_range": range_ends(run.status["answer_range"]),
         }
         of_map: dict[str, Any] = {"features": sides, "grid_resolution": 60, **of_all}
         paint: dict[str, Paint] = {
@@ -605,8 +613,8 @@ class Pages:
         return picture.draw(paint[kind], theme)
 
     def map(self) -> Any:
-        """Two settings at a time."""
-        run = RunView(self._existing())
+        """Show the map of two settings."""
+        run = RunView(self._require_experiment())
         form = Form.of("map", request.args)
         d, default = len(run.sides), {"x": "0", "y": "1"}
         form.typed = {name: form.text(name) or value for name, value in default.items()}
@@ -622,69 +630,69 @@ class Pages:
         return self._page("map.html", 200, run=run, form=form, **values)
 
     def map_picture(self, x: int, y: int, theme: str) -> Any:
-        """A map as it is now."""
-        run = RunView(self._existing())
+        """Return a map of the present experiment as SVG."""
+        run = RunView(self._require_experiment())
         d = 0 if run.best is None else len(run.sides)
         if theme not in THEMES or not (x < d and y < d and x != y):
             return abort(404, "There is no such picture.")
-        svg = self._drawn("map", theme, run.revision, x, y)[0]
+        svg = self._draw_cached("map", theme, run.revision, x, y)[0]
         return Response(svg, mimetype="image/svg+xml")
 
     def report(self) -> Any:
-        """Return the experiment as one self-contained page, readable without this app."""
-        run = RunView(self._existing())
+        """Download the experiment as one self-contained page, readable without this app."""
+        run = RunView(self._require_experiment())
 
-        def inlined(kind: str, panel: int, theme: str) -> str:
-            svg = self._drawn(kind, theme, run.revision)[panel]
+        def data_uri(kind: str, panel: int, theme: str) -> str:
+            svg = self._draw_cached(kind, theme, run.revision)[panel]
             return "data:image/svg+xml;base64," + b64encode(svg).decode("ascii")
 
         style = Markup((Path(__file__).parent / "static" / "app.css").read_text(encoding="utf-8"))
         today = date.today().isoformat()
-        values = {"run": run, "inlined": inlined, "style": style, "date": today}
+        values = {"run": run, "data_uri": data_uri, "style": style, "date": today}
         html, _ = self._page("report.html", 200, **values)
         return self._download(html, "text/html", "-report.html")
 
     def table(self) -> Any:
-        """The results as comma-separated values."""
-        return self._download(as_csv(self._existing()), "text/csv", ".csv")
+        """Download the table as CSV with commas and decimal points."""
+        return self._download(as_csv(self._require_experiment()), "text/csv", ".csv")
 
     def comma_table(self) -> Any:
         """Download the table as CSV with semicolons and decimal commas."""
-        data = as_csv(self._existing(), decimal_comma=True)
+        data = as_csv(self._require_experiment(), decimal_comma=True)
         return self._download(data, "text/csv", "-comma.csv")
 
     def excel(self) -> Any:
         """Download the table as an Excel file."""
         try:
-            data = as_excel(self._existing())
+            data = as_excel(self._require_experiment())
         except ImportError as error:
             return abort(404, sentence(error))
         return self._download(data, EXCEL, ".xlsx")
 
     def file(self) -> Any:
-        """The file itself, which is replaced in one step and so always whole."""
-        self._existing()
+        """Download the file itself, which is always complete: writing replaces it in one step."""
+        self._require_experiment()
         data = self._path.read_bytes()
         return self._download(data, "application/octet-stream", self._path.suffix)
 
-    def _existing(self) -> Experiment:
-        """Return the experiment that there has to be."""
-        experiment = self._opened()
+    def _require_experiment(self) -> Experiment:
+        """Return the experiment; abort with 404 if its file does not exist."""
+        experiment = self._open_experiment()
         if experiment is None:
-            return abort(404, f"The file {in_one_line(self._path.name)} does not exist yet.")
+            return abort(404, f"The file {to_one_line(self._path.name)} does not exist yet.")
         return experiment
 
     def _download(self, content: str | bytes, mimetype: str, ending: str) -> Response:
-        """Return something that a browser saves under the name of the file."""
+        """Return a response that a browser saves under the name of the experiment's file."""
         data = io.BytesIO(content.encode() if isinstance(content, str) else content)
-        name = in_one_line(self._path.stem) + ending
+        name = to_one_line(self._path.stem) + ending
         return send_file(data, mimetype, as_attachment=True, download_name=name)
 
 
 def read_result(form: Form, experiment: Experiment) -> tuple[str | None, float | None]:
-    """Return the answer that a form gives, see :func:`read_outcome`."""
+    """Return the answer in a form and its standard error, see :func:`read_outcome`."""
     status = experiment.status()
-    what, is_scored = views.outcome_of(status), bool(status["score"])
+    what, is_scored = views.outcome_label(status), bool(status["score"])
     return forms.read_outcome(form, what, status["unit"], is_scored)
 
 
@@ -695,20 +703,20 @@ def surprises_in(
     number: int | None,
     at: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """Return what was expected of numbers that are probably slips, by their fields."""
+    """Return the expected ranges of probable typos, see ``Experiment.surprise``, by field names."""
     found = experiment.surprises(record["measured"], number)
-    names, _ = views.asked_with(experiment)
+    names, _ = views.requested_fields(experiment)
     fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
     return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
 
 
 def _empty(id: str) -> Form:
-    """Return a form as it is at first."""
+    """Return the initial form with an id."""
     return Form(id, {"count": "1"} if id == "ask" else {})
 
 
 def _reason(error: Exception) -> str:
-    """Say in a sentence why something could not be done."""
+    """Return the reason of an error as a sentence."""
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""
         return sentence(f"{name}{error.strerror}")

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 from skgpb.plotting._letters import fit_labels
-from skgpb.plotting._themes import style_of
+from skgpb.plotting._themes import theme_style
 from skgpb.plotting._words import say
 
-# Inches; a column of panels is readable on a telephone.
+# Size of a panel in inches: a column of panels is readable on a telephone.
 WIDTH, HEIGHT = 4.4, 2.8
-# A map has its legend and its colour bar below.
+# Height of a map in inches, with legend and colour bar below it.
 MAP_HEIGHT = 4.6
-# Above the first of several panels.
+# Height in inches of the legend above the first of several panels.
 LEGEND_HEIGHT = 0.6
 PIXELS_PER_INCH = 96
-# The parts of matplotlib that draw keep state in its modules.
+# Lock of matplotlib, which has global state.
 DRAWING = Lock()
 # A function that draws on the axes of a picture, one for each panel.
 Paint = Callable[[Sequence[Any]], Any]
@@ -31,13 +31,13 @@ Paint = Callable[[Sequence[Any]], Any]
 class Picture:
     """One picture: its name in addresses, its caption, and its size.
 
-    Each panel is an image of its own, so that paper may end between two of them.
+    Each panel is an image of its own, so that a page break may fall between two panels.
     """
 
     kind: str
     caption: str
     alt: str
-    #: What each panel is along, if there are several.
+    #: Name of the side along each panel, if there are several panels.
     along: tuple[str, ...] = ()
     inches: float = HEIGHT
 
@@ -48,17 +48,17 @@ class Picture:
 
     @property
     def alts(self) -> list[str]:
-        """What to say of each panel to those who do not see it."""
+        """Alternative texts of the panels, for screen readers."""
         return [self.alt, *(f"The same along {name}." for name in self.along[1:])]
 
     @property
     def width(self) -> int:
-        """In pixels."""
+        """Width of the panels in pixels."""
         return round(WIDTH * PIXELS_PER_INCH)
 
     @property
     def heights(self) -> list[int]:
-        """Of each panel, in pixels."""
+        """Height of each panel in pixels."""
         return [round(inches * PIXELS_PER_INCH) for inches in self._inches()]
 
     def _inches(self) -> list[float]:
@@ -66,12 +66,12 @@ class Picture:
         return [first] + [self.inches] * (self.panels - 1)
 
     def draw(self, paint: Paint, theme: str) -> list[bytes]:
-        """Draw it.
+        """Draw the picture as SVG.
 
         Parameters
         ----------
         paint : callable
-            Fills the axes.
+            Function that draws on the axes of the panels.
         theme : {"light", "dark"}
             Theme of the page around the picture.
 
@@ -84,18 +84,18 @@ class Picture:
         from matplotlib.figure import Figure
         from matplotlib.transforms import Bbox
 
-        # Letters that matplotlib does not have the browser may have; what users typed is no
-        # formula.
+        # Keep letters as text, because the browser may have fonts that matplotlib lacks; do not
+        # parse names of users as formulas.
         style = {"svg.fonttype": "none", "text.parse_math": False, "hatch.linewidth": 0.4}
-        with DRAWING, rc_context(style_of(theme) | style), warnings.catch_warnings():
+        with DRAWING, rc_context(theme_style(theme) | style), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")
             figure = Figure(figsize=(WIDTH, sum(self._inches())), layout="constrained")
             panels = figure.subplots(self.panels, squeeze=False)[:, 0].tolist()
             paint(panels)
             say(figure)
             if self.panels == 1:
-                return [_saved(figure)]
-            # Laid out together, all panels are as wide; then each is saved without the others.
+                return [_to_svg(figure)]
+            # Lay out all panels together, so that their widths agree; then save each alone.
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
             svgs = []
@@ -105,19 +105,19 @@ class Picture:
                 box = panel.get_tightbbox().transformed(figure.dpi_scale_trans.inverted())
                 height = max(inches, box.height)
                 low = 0.5 * (box.y0 + box.y1 - height)
-                svgs.append(_saved(figure, Bbox.from_bounds(0.0, low, WIDTH, height)))
+                svgs.append(_to_svg(figure, Bbox.from_bounds(0.0, low, WIDTH, height)))
         return svgs
 
 
-def _saved(figure: Any, box: Any = None) -> bytes:
-    """Return a figure, or what is in a box of it in inches, as SVG."""
+def _to_svg(figure: Any, box: Any = None) -> bytes:
+    """Return a figure, or the part of it in a box in inches, as SVG."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
     return out.getvalue()
 
 
 def draw_replicates(ax: Any, groups: Sequence[dict[str, Any]], outcome: str) -> None:
-    """Draw the answers to each setting that was measured several times.
+    """Draw the answers at each setting with replicates.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def draw_replicates(ax: Any, groups: Sequence[dict[str, Any]], outcome: str) -> 
     outcome : str
         Name of the measured quantity.
     """
-    dots = {"marker": "o", "ms": 4, "mew": 0, "ls": "none", "color": ink_of(ax), "alpha": 0.55}
+    dots = {"marker": "o", "ms": 4, "mew": 0, "ls": "none", "color": label_color(ax), "alpha": 0.55}
     for i, group in enumerate(groups):
         answers = group["answers"]
         ax.plot([i] * len(answers), answers, **dots, label="results" if i == 0 else None)
@@ -135,7 +135,7 @@ def draw_replicates(ax: Any, groups: Sequence[dict[str, Any]], outcome: str) -> 
     means = [group["mean"] for group in groups]
     said = {"label": "mean ± standard deviation", "fmt": "_", "ms": 12, "capsize": 4}
     ax.errorbar([i + 0.15 for i in x], means, bars, **said)
-    # One below the other if several groups are side by side.
+    # With many groups, write the numbers of a group below each other.
     between = ", " if len(groups) <= 2 else "\n"
     ax.set_xticks(x, [between.join(map(str, group["queries"])) for group in groups])
     ax.set_xlim(-0.6, len(groups) - 0.4)

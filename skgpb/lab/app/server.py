@@ -14,7 +14,7 @@ __all__ = ["serve"]
 
 # Default address; another free port if this one is taken.
 HOST, PORT = "127.0.0.1", 8650
-# Addresses that stand for all that this computer has.
+# Wildcard addresses: listen on all network interfaces.
 EVERYWHERE = ("0.0.0.0", "::")
 
 
@@ -29,23 +29,23 @@ def serve(
     Parameters
     ----------
     path : path
-        The file of the experiment; where it does not exist a form starts one. Or a folder, whose
-        experiments are listed, each with its pages.
+        The file of the experiment; if it does not exist, the app shows the form of a new one. Or a
+        folder, for a list of its experiments.
     host : str, default="127.0.0.1"
-        Name or address to listen at. With the default nobody else in the network can see it.
-        There is no password: with any other address, whoever reaches the port can read and change
-        the experiment.
+        Name or address to listen on. With the default only this computer can connect. There is no
+        password: with any other address, everyone who can reach the port can read and change the
+        experiment.
     port : int, default=None
         Port to listen on; None for 8650, or any free one if that is taken.
     ready : callable, default=print
-        Called with the address to open in a browser, once it can be opened.
+        Function that the server calls with its address when browsers can open it.
 
     Raises
     ------
     ImportError
         If Flask or matplotlib is not installed.
     OSError
-        If it cannot listen there.
+        If the server cannot listen on the host and port.
     """
     try:
         from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
@@ -60,16 +60,16 @@ def serve(
         ) from error
 
     class Quiet(WSGIRequestHandler):
-        """Does not write a line for every picture."""
+        """Request handler without a log."""
 
         def log_request(self, code: Any = "-", size: Any = "-") -> None:
-            """Pass over it."""
+            """Log nothing."""
 
     class Server(ThreadedWSGIServer):
-        """Does not complain of connections that end before they are answered."""
+        """Server that does not report connections closed by the browser."""
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Report what is a mistake; Ctrl-C closes sockets that are being read."""
+            """Report errors except OSError: Ctrl-C and browsers close sockets at any time."""
             if not isinstance(sys.exc_info()[1], OSError):
                 super().handle_error(request, client_address)
 
@@ -82,21 +82,21 @@ def serve(
         try:
             ready(address)
             server.serve_forever()
-        except KeyboardInterrupt:  # while it was getting ready; later the server takes it
+        except KeyboardInterrupt:  # during ``ready``; serve_forever handles later ones
             pass
         finally:
             server.server_close()
 
 
 def _names(host: str) -> set[str]:
-    """Return the names by which browsers may call a server that listens at an address."""
+    """Return the host names that browsers may use for a server that listens on ``host``."""
     if host not in EVERYWHERE:
         return {host.lower()}
     return {socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
 def _local_address(host: str, port: int) -> str:
-    """Return what to open in a browser on this computer for a server that listens there."""
+    """Return the URL for a browser on this computer."""
     if host in EVERYWHERE:
         host = "127.0.0.1"
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

@@ -1,4 +1,4 @@
-"""Tables that come with a form: pasted text, or an uploaded file, which may be anything."""
+"""Tables in forms: pasted text, or an uploaded file, which may have any content."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from flask import request
 from skgpb.lab.app.forms import Form, sentence
 from skgpb.lab.datasets.sources import DAMAGED
 
-# Limit of the bytes in an Excel file: a small file can unpack to more than the memory holds.
+# Limit: unpacked bytes of an Excel file, because a small file can unpack to more than the memory.
 MOST_BYTES = 20_000_000
-# Largest file that is taken, in bytes.
+# Limit: bytes of an uploaded file.
 MOST_UPLOADED = 1_000_000
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 LEAVE_OUT = "Mark below that such rows are left out, or change them"
 PACKED_FILE = "the file is compressed: unpack it, and choose the table itself"
 OTHER_FORMAT = "the file is an archive or in another format: save the table as .xlsx or CSV"
 TOO_LONG = f"the file is too long: at most {MOST_UPLOADED:,} bytes are accepted"
-# Names of the table on disk, which messages use, and what its user calls it.
+# Names of the temporary file, which appear in messages.
 UPLOADED, PASTED = "the file", "the table"
 
 
 @contextmanager
-def table_of(form: Form) -> Iterator[Path | None]:
-    """Yield the table that came with a form, pasted or uploaded, as a file; None without a table.
+def open_table(form: Form) -> Iterator[Path | None]:
+    """Yield the path of the table in a form, pasted or uploaded; None if there is no table.
 
     Raises
     ------
     ValueError
-        If the file is too long or compressed, or unpacks to more than is allowed.
+        If the file is compressed, or larger than allowed, also after unpacking.
     """
     given = request.files.get("file")
     with TemporaryDirectory() as folder:
         if given is not None and given.filename:
-            # The name of the file decides only in which format it is read.
+            # Only the ending of the user's file name is used, for the format.
             ending = Path(given.filename).suffix.lower()
             known = ending if ending in (".csv", ".tsv", ".txt", ".xlsx") else ""
             table = Path(folder, f"{UPLOADED}{known}")
@@ -55,7 +55,7 @@ def table_of(form: Form) -> Iterator[Path | None]:
 
 
 def check_unpacked(table: Path) -> None:
-    """Raise ValueError if a file is or unpacks to more than is allowed, or is compressed text."""
+    """Raise ValueError if a file is larger than allowed, also unpacked, or compressed text."""
     if table.stat().st_size > MOST_UPLOADED:
         raise ValueError(TOO_LONG)
     with open(table, "rb") as file:
@@ -79,13 +79,13 @@ def _check_archive(table: Path) -> None:
 
 
 def mark_table(form: Form, error: Exception, table: Path | None) -> None:
-    """Mark the field of a table that has errors: the file, or what was pasted."""
+    """Add the error of a table to its field: the file, or the pasted text."""
     given = request.files.get("file")
     form.errors["file" if given and given.filename else "data"] = _about(error, table)
 
 
 def _about(error: Exception, table: Path | None) -> str:
-    """Describe the errors of a table, without the name of its temporary file."""
+    """Return the error of a table as a sentence, without the name of its temporary file."""
     text = str(error)
     if table is not None:
         text = text.replace(str(table), PASTED if table.name == PASTED else UPLOADED)

@@ -1,4 +1,4 @@
-"""Texts of the pages and the report, made from the plain dicts of an experiment."""
+"""Texts of the pages and the report, from the dicts that an experiment returns."""
 
 from __future__ import annotations
 
@@ -10,72 +10,71 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from skgpb.lab.app.forms import limits_of, sentence
+from skgpb.lab.app.forms import sentence, side_fields
 from skgpb.lab.app.pictures import MAP_HEIGHT, Picture
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.blocks import shift_in_words
-from skgpb.lab.experiments.changes import in_words
+from skgpb.lab.experiments.blocks import describe_shift
+from skgpb.lab.experiments.changes import describe_change
+from skgpb.lab.experiments.experiment_file import outcome_limits
 from skgpb.lab.experiments.judgement import (
-    beside_answer,
-    beside_limits,
-    expectation,
-    limits_hold_in_words,
-    preferred_in_words,
+    answer_remark,
+    describe_outcomes,
+    describe_preferred_query,
+    describe_surprise,
+    limits_remark,
 )
-from skgpb.lab.experiments.kept import outcome_limits
-from skgpb.lab.experiments.limits import computed, measured_for
-from skgpb.lab.experiments.limits import in_words as limit_in_words
-from skgpb.lab.experiments.reasons import reason_in_words
-from skgpb.lab.experiments.sides import Side, in_percent, rounded, shown
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.limits import describe_limit, parse_arithmetic, required_measurements
+from skgpb.lab.experiments.reasons import describe_reason
+from skgpb.lab.experiments.sides import Side, format_estimate, format_percent, format_value
+from skgpb.lab.experiments.texts import to_one_line
 
-# A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
+# A number or date with a hyphen, after which browsers may break a line: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
 
-# Captions of pictures under limits.
+# Part of the captions of pictures of experiments with limits.
 BEYOND = "Where it is shaded, a limit is probably not kept; the dotted line is its border."
-# A number, or a range of numbers, and no name that begins with a digit.
+# A number or a range of numbers; a name that begins with a digit is none.
 NUMBER = re.compile(r"(-?\d[\d.]*(e[-+]?\d+)?)( to (-?\d[\d.]*(e[-+]?\d+)?))?")
 
 
 def is_number(text: str) -> bool:
-    """Return whether a value is a number or a range of numbers."""
+    """Return whether a text is a number or a range of numbers."""
     return bool(NUMBER.fullmatch(text))
 
 
 def whole(text: str) -> Markup:
-    """Return a text in which no number is broken across lines: half of it is another number."""
+    """Return a text as HTML in which browsers break no number or date across lines."""
     span = '<span class="number">{}</span>'
     return Markup(WITH_HYPHEN.sub(lambda found: span.format(found[0]), str(escape(text))))
 
 
-def result_of(entry: dict[str, Any]) -> str:
-    """Return the result of an entry, or what became of it."""
+def result_text(entry: dict[str, Any]) -> str:
+    """Return the answer of an entry with its noise as a text, or its status without an answer."""
     text = {"failed": "failed", "pending": "not yet", "skipped": "skipped"}.get(entry["status"])
     if text is None:
-        text = f"{shown(entry['answer'])}"
+        text = f"{format_value(entry['answer'])}"
         if entry["noise"] is not None:
-            text += f" ± {shown(entry['noise'])}"
-        text += beside_answer(entry)
+            text += f" ± {format_value(entry['noise'])}"
+        text += answer_remark(entry)
     return text
 
 
-def notes_of(entry: dict[str, Any]) -> str:
-    """Return what the notebook has of an entry."""
-    parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]
+def notes_text(entry: dict[str, Any]) -> str:
+    """Return the note, measurements, operator and date of an entry as a text."""
+    parts = [entry["note"], *(f"{n} = {format_value(v)}" for n, v in entry["measured"].items())]
     if several := entry["measurements"]:
-        parts.insert(0, f"mean of {', '.join(map(shown, several))}")
+        parts.insert(0, f"mean of {', '.join(map(format_value, several))}")
     return "; ".join(filter(None, [*parts, entry["operator"], entry["date"]]))
 
 
-def digest(what: Any) -> str:
-    """Return a short text that tells plain data from any other."""
-    text = json.dumps(what, sort_keys=True, default=str)
+def digest(data: Any) -> str:
+    """Return a hash of JSON data as a short text, to detect changes."""
+    text = json.dumps(data, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def digest_of_results(entries: list[dict[str, Any]]) -> str:
-    """Return a digest of the answers, which further queries do not change."""
+    """Return a digest of all entries that are not pending."""
     return digest([entry for entry in entries if entry["status"] != "pending"])
 
 
@@ -84,20 +83,23 @@ def digest_of_pending(entries: list[dict[str, Any]]) -> str:
     return digest([entry for entry in entries if entry["status"] == "pending"])
 
 
-def outcome_of(status: dict[str, Any]) -> str:
-    """Return what an experiment measures, with its unit."""
+def outcome_label(status: dict[str, Any]) -> str:
+    """Return the name of the answers of an experiment, with their unit."""
     unit = f" ({status['unit']})" if status["unit"] else ""
     return (status["answer"] or "result") + unit
 
 
-def asked_with(experiment: Experiment) -> tuple[list[str], str]:
-    """Return what else is asked for: names of what is in the score or has a limit; the block."""
+def requested_fields(experiment: Experiment) -> tuple[list[str], str]:
+    """Return the names of the measurements for the score and limits, and the name of the block."""
     return experiment.counted, experiment.status()["block"]
 
 
 @dataclass(frozen=True)
 class SideView:
-    """A side, or what has a limit, as a field of a form and as the head of a column."""
+    """A side or a measurement as a field of a form and as the header of a column.
+
+    ``typed`` are the texts of its fields in the form that changes the experiment.
+    """
 
     label: str
     field: str
@@ -107,26 +109,26 @@ class SideView:
 
 
 def _side_view(i: int, side: Side) -> SideView:
-    """Return the name and the values of a side."""
+    """Return the view of side number i."""
     values = side.bounds if side.kind == "choice" else []
-    choices = [(str(value), shown(value)) for value in values]
-    return SideView(side.name, f"side{i}", str(side), choices, limits_of(i, side))
+    choices = [(str(value), format_value(value)) for value in values]
+    return SideView(side.name, f"side{i}", str(side), choices, side_fields(i, side))
 
 
 class RunView:
-    """An experiment as its page shows it.
+    """Data and texts of the page of an experiment.
 
     Parameters
     ----------
     experiment : Experiment
-        Experiment to show; it is only read.
+        The experiment, which does not change.
     """
 
     def __init__(self, experiment: Experiment) -> None:
         status, entries = experiment.status(), experiment.history()
-        self.title: str = status["title"] or in_one_line(experiment.path.name)
-        self.outcome: str = outcome_of(status)
-        #: Label of a field for it, with a capital letter.
+        self.title: str = status["title"] or to_one_line(experiment.path.name)
+        self.outcome: str = outcome_label(status)
+        #: The outcome as the label of a field, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]
         extreme = "largest" if status["direction"] == "maximize" else "smallest"
         self.aim: str = f"Looking for the {extreme} {status['answer'] or 'result'}"
@@ -134,31 +136,34 @@ class RunView:
             _side_view(i, side) for i, side in enumerate(experiment.sides)
         ]
         self.pending: list[dict[str, Any]] = status["pending"]
-        #: Why each of them is suggested, in sentences, by its number.
+        #: Reasons for the pending queries, as sentences, by their numbers.
         self.reasons: dict[int, list[str]] = {
-            each["query"]: [sentence(line.strip()) for line in reason_in_words(each)]
+            each["query"]: [sentence(line.strip()) for line in describe_reason(each)]
             for each in experiment.why()
         }
-        #: Entries with a result, and failed ones; the last first.
+        #: Entries that are not pending, the last first.
         self.rows: list[dict[str, Any]] = [e for e in entries if e["status"] != "pending"][::-1]
         self.counts: str = _counts(status)
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
         self.best: dict[str, Any] | None = status["best"]
-        #: What is said of the recommendation besides its numbers, and of limits there.
+        #: Remarks on the recommendation, and on the limits at its setting.
         self.about: str = "" if self.best is None else _about(self.best, status["block"])
-        self.of_limits: list[str] = [] if self.best is None else limits_hold_in_words(self.best)
-        #: What it is, as :meth:`~skgpb.lab.experiments.Experiment.status` returns it.
+        self.of_limits: list[str] = [] if self.best is None else describe_outcomes(self.best)
+        #: Result of :meth:`~skgpb.lab.experiments.Experiment.status`.
         self.status: dict[str, Any] = status
-        #: Blocks of results: their names, numbers of results and shifts.
+        #: Blocks: name, number of results, and shift as a text.
         self.blocks: list[tuple[str, int, str]] = [
-            (each["block"], each["n_answers"], shift_in_words(each)) for each in experiment.blocks()
+            (each["block"], each["n_answers"], describe_shift(each)) for each in experiment.blocks()
         ]
         limits = [
-            (f"{name}, " * bool(computed(name)) + limit_in_words(*ends), measured_for([name]))
+            (
+                f"{name}, " * bool(parse_arithmetic(name)) + describe_limit(*ends),
+                required_measurements([name]),
+            )
             for name, ends in outcome_limits(experiment.optimizer).items()
         ]
-        #: What else is measured and is in the score or has a limit.
+        #: Measurements for the score and limits.
         self.limited: list[SideView] = [
             SideView(
                 name,
@@ -167,16 +172,16 @@ class RunView:
                 [],
                 {},
             )
-            for i, name in enumerate(asked_with(experiment)[0])
+            for i, name in enumerate(requested_fields(experiment)[0])
         ]
         self.trade_offs: dict[str, Any] | None = experiment.trade_offs()
-        #: Rows of tables that were left out, and why.
+        #: Rows of tables that were left out, with the reasons.
         self.left_out: list[str] = experiment.left_out()
-        #: What was corrected or taken back: rows of texts.
-        self.changes: list[list[str]] = [in_words(each) for each in experiment.changes()]
-        #: Answers that are probably slips: the number, and what is said.
+        #: Corrections and other changes, rows of texts.
+        self.changes: list[list[str]] = [describe_change(each) for each in experiment.changes()]
+        #: Probable typos: number of the query, and a remark.
         self.questionable: list[tuple[int, str]] = [
-            (each["query"], f"{shown(each['answer'])} is unusual. {expectation(each)}")
+            (each["query"], f"{format_value(each['answer'])} is unusual. {describe_surprise(each)}")
             for each in experiment.questionable()
         ]
         #: Settings that were measured several times.
@@ -186,9 +191,9 @@ class RunView:
             self.pictures = _pictures(self, self.best)
 
     def map(self, x: int, y: int) -> Picture:
-        """Return the picture of two of the sides, by their numbers."""
+        """Return the map over the sides number x and y."""
         one, two = self.sides[x].label, self.sides[y].label
-        where = "" if self.best is None else _in_words(self.best["params"])
+        where = "" if self.best is None else _format_params(self.best["params"])
         return Picture(
             "map",
             f"The expected {self.outcome} over {one} and {two}, with the other settings as "
@@ -201,7 +206,7 @@ class RunView:
 
 
 def _counts(status: dict[str, Any]) -> str:
-    """Say how far an experiment is."""
+    """Describe the progress of an experiment: numbers of results, failures and pending queries."""
     results = status["n_answered"] + status["n_given"]
     parts = [f"{results} result{'' if results == 1 else 's'}"]
     if status["n_given"]:
@@ -211,24 +216,24 @@ def _counts(status: dict[str, Any]) -> str:
     if status["n_skipped"]:
         parts.append(f"{status['n_skipped']} skipped")
     if status["spent"]:
-        parts.append(f"{shown(status['spent'])} spent")
+        parts.append(f"{format_value(status['spent'])} spent")
     parts.append(f"{len(status['pending'])} to do")
     return "; ".join(parts) + "."
 
 
-def _in_words(params: dict[str, Any]) -> str:
-    """Return settings in a line."""
-    return ", ".join(f"{name} {shown(value)}" for name, value in params.items())
+def _format_params(params: dict[str, Any]) -> str:
+    """Format a setting in one line."""
+    return ", ".join(f"{name} {format_value(value)}" for name, value in params.items())
 
 
 def _about(best: dict[str, Any], block: str) -> str:
-    """Say what the recommendation rests on."""
+    """Describe the answers behind the recommendation: number, best one, noise, caveats."""
     answered = best["best_answer"]
     n, noise = best["n_answers"], best["noise"]
     about = (
         f"From {n} result{'' if n == 1 else 's'}. The best single one "
-        f"{beside_limits(best)}is "
-        f"{shown(answered['answer'])}, of experiment {answered['query']}"
+        f"{limits_remark(best)}is "
+        f"{format_value(answered['answer'])}, of experiment {answered['query']}"
     )
     apart = ""
     if best["between_blocks"] is not None:
@@ -244,14 +249,14 @@ def _about(best: dict[str, Any], block: str) -> str:
         )
     if best["beware"]:
         about += f". {best['beware']}"
-    return " ".join([f"{about}.", *map(sentence, preferred_in_words(best))])
+    return " ".join([f"{about}.", *map(sentence, describe_preferred_query(best))])
 
 
 def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
     """Return the pictures of an experiment with a result."""
-    where, n_answered = _in_words(best["params"]), run.status["n_answered"]
+    where, n_answered = _format_params(best["params"]), run.status["n_answered"]
     expected = best["mean"], *best["interval_95"]
-    mean, low, high = (rounded(value, best["std"]) for value in expected)
+    mean, low, high = (format_estimate(value, best["std"]) for value in expected)
     slices = Picture(
         "slices",
         f"The expected result along each setting, with the others as recommended ({where}). The "
@@ -267,13 +272,13 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
         "and the best one so far"
         + (" of those within the limits. Crosses are beyond one." if run.status["limits"] else "."),
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
-        f"{shown(best['best_answer']['answer'])}.",
+        f"{format_value(best['best_answer']['answer'])}.",
     )
     pictures = [progress, slices] if n_answered else [slices]
     if run.trade_offs is not None and run.trade_offs["best"]:
         names = run.trade_offs["names"]
         numbers = ", ".join(map(str, run.trade_offs["best"]))
-        share = in_percent(run.trade_offs["hypervolume"])
+        share = format_percent(run.trade_offs["hypervolume"])
         within = " within the limits" if run.status["limits"] else ""
         more = "" if len(names) == 2 else f" Counting {' and '.join(names[2:])} as well."
         compromises = Picture(
@@ -287,7 +292,8 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
         pictures.insert(-1, compromises)
     if run.replicates:
         said = "; ".join(
-            f"{shown(each['mean'], 4)} ± {shown(each['spread'], 2)}" for each in run.replicates
+            f"{format_value(each['mean'], 4)} ± {format_value(each['spread'], 2)}"
+            for each in run.replicates
         )
         replicates = Picture(
             "replicates",
@@ -300,5 +306,5 @@ def _pictures(run: RunView, best: dict[str, Any]) -> list[Picture]:
     return pictures
 
 
-# What templates do with values, by these names.
-FILTERS = (digest, is_number, notes_of, result_of, rounded, shown, whole)
+# Filters of the templates, by their names.
+FILTERS = (digest, is_number, notes_text, result_text, format_estimate, format_value, whole)

@@ -14,8 +14,8 @@ from typing import Any
 from skgpb.lab.cli.arguments import add_seed, select_arguments
 from skgpb.lab.cli.experiment import Output, add_command, align_rows, columns, parse_pairs, program
 from skgpb.lab.experiments.campaigns import Campaigns
-from skgpb.lab.experiments.sides import rounded, shown
-from skgpb.lab.experiments.texts import quoted_name
+from skgpb.lab.experiments.sides import format_estimate, format_value
+from skgpb.lab.experiments.texts import quote_name
 
 
 def add_parser(commands: Any) -> None:
@@ -66,7 +66,7 @@ def _new(arguments: argparse.Namespace) -> Output:
     status = campaigns.status()
     amounts = status["campaigns"].items()
     lines = [
-        f"{arguments.run_file}: which split of {shown(status['budget'])} brings most "
+        f"{arguments.run_file}: which split of {format_value(status['budget'])} brings most "
         f"{status['answer'] or 'in all'}?",
         *columns((name, _abbreviate(each)) for name, each in amounts),
     ]
@@ -75,7 +75,7 @@ def _new(arguments: argparse.Namespace) -> Output:
 
 def _ask(arguments: argparse.Namespace) -> Output:
     split = Campaigns(arguments.run_file).ask(arguments.budget)
-    names = " ".join(quote(f"{quoted_name(name)}=ANSWER") for name in split["amounts"])
+    names = " ".join(quote(f"{quote_name(name)}=ANSWER") for name in split["amounts"])
     lines = [f"split {split['split']}", *_amounts(split["amounts"])]
     return split, [*lines, f"then: {program()} budget tell {quote(arguments.run_file)} {names}"]
 
@@ -84,7 +84,7 @@ def _tell(arguments: argparse.Namespace) -> Output:
     campaigns = Campaigns(arguments.run_file)
     answers = parse_pairs(arguments.answers, "tell")
     split = campaigns.tell(answers, spent=parse_pairs(arguments.spent, "--spent"))
-    line = f"split {split['split']}: {shown(_total(split))} {campaigns.answer}".rstrip()
+    line = f"split {split['split']}: {format_value(_total(split))} {campaigns.answer}".rstrip()
     missing = [name for name, each in split["answers"].items() if each is None]
     line += f", without {' and '.join(missing)}" if missing else ""
     return split, [line, *_state(campaigns)]
@@ -103,9 +103,13 @@ def _show(arguments: argparse.Namespace) -> Output:
     rows = [["split", *names, status["answer"] or "total"]]
     for each in status["splits"]:
         answers = each["answers"]
-        back = {name: "?" if y is None else shown(y) for name, y in answers.items()}
-        cells = [f"{shown(x)} -> {back.get(name, '?')}" for name, x in each["amounts"].items()]
-        rows.append([str(each["split"]), *cells, shown(_total(each)) if answers else "not yet"])
+        back = {name: "?" if y is None else format_value(y) for name, y in answers.items()}
+        cells = [
+            f"{format_value(x)} -> {back.get(name, '?')}" for name, x in each["amounts"].items()
+        ]
+        rows.append(
+            [str(each["split"]), *cells, format_value(_total(each)) if answers else "not yet"]
+        )
     lines = ["nothing was asked yet"]
     if status["splits"]:
         lines = ["what each campaign got -> what came back", *align_rows(rows)]
@@ -122,16 +126,16 @@ def _state(campaigns: Campaigns) -> list[str]:
             "little; the best split is named after them"
         ]
     numbers = best["mean"], *best["interval_95"]
-    mean, low, high = (rounded(x, best["std"]) for x in numbers)
+    mean, low, high = (format_estimate(x, best["std"]) for x in numbers)
     return [
-        f"best split of {shown(status['budget'])} after {n}:",
+        f"best split of {format_value(status['budget'])} after {n}:",
         *_amounts(best["amounts"]),
         f"{status['answer'] or 'in all'}: expected {mean} (95 %: {low} to {high})",
     ]
 
 
 def _amounts(amounts: Mapping[str, float]) -> list[str]:
-    return columns((name, shown(each)) for name, each in amounts.items())
+    return columns((name, format_value(each)) for name, each in amounts.items())
 
 
 def _total(split: dict[str, Any]) -> float:
@@ -141,5 +145,5 @@ def _total(split: dict[str, Any]) -> float:
 
 def _abbreviate(amounts: list[float]) -> str:
     """Write the amounts that a campaign may get, without those in the middle of a long list."""
-    few = ", ".join(map(shown, amounts[:3]))
-    return few if len(amounts) <= 3 else f"{few}, ..., {shown(amounts[-1])}"
+    few = ", ".join(map(format_value, amounts[:3]))
+    return few if len(amounts) <= 3 else f"{few}, ..., {format_value(amounts[-1])}"

@@ -14,7 +14,7 @@ from skgpb.lab.cli.exact_pictures import AVERAGES, panel_of_effects
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.tables import Levels, Moments
 from skgpb.lab.tables.conditions import Categories, Condition, Subgroup
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 
 
 def make_panels(table: Any, box: Subgroup, average: float) -> list[Panel]:
@@ -65,7 +65,7 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             )
         else:
             _draw_numbers(ax, levels.edges, side, seen)
-        ax.axhline(table.mean, color=ink_of(ax), lw=0.8, ls=":")
+        ax.axhline(table.mean, color=label_color(ax), lw=0.8, ls=":")
         pictures.finish_profile(ax, levels.name, f"average {table.target}")
 
     caption = f"Average {table.target} by {levels.name}{rest}"

@@ -13,7 +13,7 @@ from skgpb.lab.cli.exact import ExactResult
 from skgpb.lab.cli.features import FeatureLimits
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.words import count
-from skgpb.plotting._axes import ink_of
+from skgpb.plotting._axes import label_color
 
 # Names of the averages along a feature, and of their intervals.
 AVERAGES = "average of rows", "95 % intervals"
@@ -80,7 +80,7 @@ def _profile(found: ExactResult, limit: FeatureLimits) -> Panel:
         pictures.draw_profile(
             ax, limit, column.values[rows], _values(found)[rows], _average, AVERAGES
         )
-        ax.axhline(found.finding.counted_table_average, color=ink_of(ax), lw=0.8, ls=":")
+        ax.axhline(found.finding.counted_table_average, color=label_color(ax), lw=0.8, ls=":")
         pictures.finish_profile(ax, column.name, f"average {found.target}")
 
     others = (

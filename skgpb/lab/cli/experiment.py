@@ -31,21 +31,21 @@ from skgpb.lab.cli.files import check_outputs, check_picture
 from skgpb.lab.cli.words import count
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.answers import read_range
-from skgpb.lab.experiments.blocks import shift_in_words
-from skgpb.lab.experiments.changes import in_words
+from skgpb.lab.experiments.blocks import describe_shift
+from skgpb.lab.experiments.changes import describe_change
 from skgpb.lab.experiments.export import write_table
 from skgpb.lab.experiments.judgement import (
-    beside_answer,
-    beside_limits,
-    expectation,
-    limits_hold_in_words,
-    preferred_in_words,
+    answer_remark,
+    describe_outcomes,
+    describe_preferred_query,
+    describe_surprise,
+    limits_remark,
 )
-from skgpb.lab.experiments.limits import in_words as limit_in_words
+from skgpb.lab.experiments.limits import describe_limit
 from skgpb.lab.experiments.listed import ENDING, experiments_in
-from skgpb.lab.experiments.reasons import reason_in_words
-from skgpb.lab.experiments.sides import in_percent, rounded, shown
-from skgpb.lab.experiments.texts import in_one_line, quoted_name, split_pair
+from skgpb.lab.experiments.reasons import describe_reason
+from skgpb.lab.experiments.sides import format_estimate, format_percent, format_value
+from skgpb.lab.experiments.texts import quote_name, split_pair, to_one_line
 
 # Result of a command: an object for programs, and lines for people.
 Output = tuple[dict[str, Any], list[str]]
@@ -393,18 +393,18 @@ def _ask(arguments: argparse.Namespace) -> Output:
     lines: list[str] = []
     for entry in queries:
         lines += [f"query {entry['query']}", *_setting(entry["params"])]
-        lines += [] if entry["cost"] is None else [f"it costs {shown(entry['cost'])}"]
-        lines += reason_in_words(reasons[entry["query"]]) if reasons else []
+        lines += [] if entry["cost"] is None else [f"it costs {format_value(entry['cost'])}"]
+        lines += describe_reason(reasons[entry["query"]]) if reasons else []
     asked = [entry["query"] for entry in queries]
     others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
     if others:
         lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
-    names = [quote(f"{quoted_name(name)}=VALUE") for name in experiment.counted]
+    names = [quote(f"{quote_name(name)}=VALUE") for name in experiment.counted]
     status = experiment.status()
     block = status["block"]
     if block and block not in ("operator", "date"):
-        names.append(quote(f"{quoted_name(block)}=NAME"))
+        names.append(quote(f"{quote_name(block)}=NAME"))
     measured = " --operator NAME" if block == "operator" else ""
     measured += f" --measured {' '.join(names)}" if names else ""
     answer = "" if status["score"] else " ANSWER"
@@ -425,7 +425,7 @@ def _tell(arguments: argparse.Namespace) -> Output:
     elif arguments.correct:
         answer = ... if arguments.answer is None else arguments.answer
         by = _author(arguments)
-        with experiment.alone():  # both or, after an error, neither
+        with experiment.exclusive():  # both or, after an error, neither
             entry = experiment.correct(
                 arguments.query,
                 None if arguments.failed else answer,
@@ -456,8 +456,8 @@ def _tell(arguments: argparse.Namespace) -> Output:
         ]
         for value, each in surprises.items():
             warnings.warn(
-                f"{value} is unusual. {expectation(each)} The answer is saved; `undo` removes it, "
-                "`tell --correct` changes it",
+                f"{value} is unusual. {describe_surprise(each)} The answer is saved; `undo` removes "
+                "it, `tell --correct` changes it",
                 UserWarning,
                 stacklevel=2,
             )
@@ -513,8 +513,8 @@ def _expect(arguments: argparse.Namespace) -> Output:
     unit = f" {status['unit']}" if status["unit"] else ""
     lines = [
         f"{status['answer'] or 'answer'} there: {_format_prediction(found, unit)}",
-        f"repeated answers scatter by {shown(found['noise'], 3)}{unit} (standard deviation)",
-        *limits_hold_in_words(found),
+        f"repeated answers scatter by {format_value(found['noise'], 3)}{unit} (standard deviation)",
+        *describe_outcomes(found),
     ]
     if not found["possible"]:
         lines.append(f"this setting breaks a rule: {'; '.join(found['violates'])}")
@@ -532,7 +532,7 @@ def _list(arguments: argparse.Namespace) -> Output:
     found = experiments_in(arguments.run_file)
     rows = [["file", "answers", "to do", "best", "last changed", "title"]]
     for each in found:
-        best = "" if each["best_answer"] is None else shown(each["best_answer"])
+        best = "" if each["best_answer"] is None else format_value(each["best_answer"])
         unit = f" {each['unit']}" if each["unit"] and best else ""
         n, m = str(each["n_answers"]), str(each["n_pending"])
         rows.append([each["file"], n, m, best + unit, each["changed"], each["title"]])
@@ -541,7 +541,7 @@ def _list(arguments: argparse.Namespace) -> Output:
     there = sorted(path.name for path in Path(arguments.run_file).glob(f"*{ENDING}"))
     if unread := [name for name in there if name not in listed]:
         lines.append(
-            f"no experiments: {', '.join(map(in_one_line, unread))} (budgets are shown by "
+            f"no experiments: {', '.join(map(to_one_line, unread))} (budgets are shown by "
             f"{program()} budget show FILE)"
         )
     return {"experiments": found, "unread": unread}, lines
@@ -614,7 +614,7 @@ def _history(arguments: argparse.Namespace) -> Output:
     changes = experiment.changes()
     head = ["when", "query", "what", "before", "after", "by"]
     none = ["nothing was corrected or taken back"]
-    lines = align_rows([head, *map(in_words, changes)]) if changes else none
+    lines = align_rows([head, *map(describe_change, changes)]) if changes else none
     return {"changes": changes}, lines
 
 
@@ -625,9 +625,9 @@ def _list_queries(experiment: Experiment) -> list[str]:
     rows = [
         [
             str(e["query"]),
-            *(shown(e["params"][name]) for name in names),
+            *(format_value(e["params"][name]) for name in names),
             _outcome(e),
-            *(shown(e["measured"].get(name, "")) for name in limited),
+            *(format_value(e["measured"].get(name, "")) for name in limited),
         ]
         for e in history
     ]
@@ -637,17 +637,17 @@ def _list_queries(experiment: Experiment) -> list[str]:
     for each in experiment.replicates():
         numbers = ", ".join(map(str, each["queries"]))
         lines.append(
-            f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
-            f"standard deviation of {shown(each['spread'], 3)}"
+            f"queries {numbers} are of one setting: {format_value(each['mean'])} on average, with "
+            f"a standard deviation of {format_value(each['spread'], 3)}"
         )
     lines += [
         f"{status['block']} {each['block']}: {count(each['n_answers'], 'answer')}, "
-        f"{shift_in_words(each)} of all"
+        f"{describe_shift(each)} of all"
         for each in experiment.blocks()
     ]
     for each in experiment.questionable():
-        text = f"query {each['query']}: {shown(each['answer'])} is unusual"
-        lines.append(f"{text}. {expectation(each)}")
+        text = f"query {each['query']}: {format_value(each['answer'])} is unusual"
+        lines.append(f"{text}. {describe_surprise(each)}")
     return lines
 
 
@@ -667,12 +667,12 @@ def _best(arguments: argparse.Namespace) -> Output:
         *_setting(best["params"]),
         f"{status['answer'] or 'answer'} there: {_format_prediction(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
-        f"repeated answers scatter by {shown(best['noise'], 3)}{unit} (standard deviation)",
+        f"repeated answers scatter by {format_value(best['noise'], 3)}{unit} (standard deviation)",
         *_block_shift(status, best, unit),
-        *preferred_in_words(best),
-        *limits_hold_in_words(best),
-        f"best answer {beside_limits(best)}so far: "
-        f"{shown(top['answer'])}{unit}, of query {top['query']}",
+        *describe_preferred_query(best),
+        *describe_outcomes(best),
+        f"best answer {limits_remark(best)}so far: "
+        f"{format_value(top['answer'])}{unit}, of query {top['query']}",
         *_best_compromises(experiment),
     ]
     if arguments.stop_within is None:
@@ -706,7 +706,7 @@ def _rules(status: dict[str, Any]) -> list[str]:
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         ends = read_range(status["answer_range"])
-        more.append(f"average results are {limit_in_words(*ends)}")
+        more.append(f"average results are {describe_limit(*ends)}")
     if status["costs"]:
         more.append(f"an experiment costs {'; '.join(status['costs'])}")
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
@@ -729,7 +729,7 @@ def _best_compromises(experiment: Experiment) -> list[str]:
     numbers = ", ".join(map(str, found["best"]))
     return [
         f"best compromises so far between {' and '.join(goals)}: queries {numbers}; they cover "
-        f"{in_percent(found['hypervolume'])} of what lies between the worst and the best values"
+        f"{format_percent(found['hypervolume'])} of what lies between the worst and the best values"
     ]
 
 
@@ -739,8 +739,8 @@ def _block_shift(status: dict[str, Any], best: dict[str, Any], unit: str) -> lis
     if spread is None:
         return []
     return [
-        f"and shift by {shown(spread, 3)}{unit} from one {status['block']} to another (standard "
-        f"deviation); what is expected is for an average {status['block']}"
+        f"and shift by {format_value(spread, 3)}{unit} from one {status['block']} to another "
+        f"(standard deviation); what is expected is for an average {status['block']}"
     ]
 
 
@@ -753,33 +753,35 @@ def _state(experiment: Experiment) -> list[str]:
     if status["n_skipped"]:
         counts.append(f"{status['n_skipped']} skipped")
     if status["spent"]:
-        counts.append(f"spent {shown(status['spent'])}")
+        counts.append(f"spent {format_value(status['spent'])}")
     pending = [str(entry["query"]) for entry in status["pending"]]
     if pending:
         counts.append(f"pending: {', '.join(pending)}")
     lines = [", ".join(counts)]
     if best is not None:
-        setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
+        setting = ", ".join(
+            f"{name} = {format_value(value)}" for name, value in best["params"].items()
+        )
         lines.append(f"recommended so far: {setting}; {_format_prediction(best)}")
         lines += [best["beware"]] if best["beware"] else []
-        lines += limits_hold_in_words(best)
+        lines += describe_outcomes(best)
     return lines
 
 
 def _format_prediction(found: dict[str, Any], unit: str = "") -> str:
     """Write a prediction with its interval, to as many digits as its error allows."""
     numbers = found["mean"], *found["interval_95"]
-    mean, low, high = (rounded(number, found["std"]) for number in numbers)
+    mean, low, high = (format_estimate(number, found["std"]) for number in numbers)
     return f"expected {mean}{unit} (95 %: {low} to {high})"
 
 
 def _notes_line(entry: dict[str, Any]) -> list[str]:
     """Return the notes on a query as one line, or no line."""
     parts = [entry["note"], entry["operator"] and f"by {entry['operator']}"]
-    parts += [f"{name} = {shown(value)}" for name, value in entry["measured"].items()]
+    parts += [f"{name} = {format_value(value)}" for name, value in entry["measured"].items()]
     if several := entry["measurements"]:
-        parts.append(f"the mean of {', '.join(map(shown, several))}")
-    text = in_one_line("; ".join(filter(None, parts)))
+        parts.append(f"the mean of {', '.join(map(format_value, several))}")
+    text = to_one_line("; ".join(filter(None, parts)))
     return [text] if text else []
 
 
@@ -788,7 +790,7 @@ def _goal(status: dict[str, Any]) -> str:
     answer, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
     extreme = "smallest" if status["direction"] == "minimize" else "largest"
     average = "average " if status["regions"] else ""
-    noise = "unknown" if status["noise"] is None else shown(status["noise"])
+    noise = "unknown" if status["noise"] is None else format_value(status["noise"])
     return f"where is the {average}{answer}{unit} {extreme}? (noise {noise})"
 
 
@@ -796,11 +798,11 @@ def _outcome(entry: dict[str, Any]) -> str:
     """Write the answer to a query, or the status of a query without an answer."""
     if entry["answer"] is None:
         return str(entry["status"])
-    return shown(entry["answer"]) + beside_answer(entry)
+    return format_value(entry["answer"]) + answer_remark(entry)
 
 
 def _setting(params: dict[str, Any]) -> list[str]:
-    return columns((name, shown(value)) for name, value in params.items())
+    return columns((name, format_value(value)) for name, value in params.items())
 
 
 def columns(pairs: Iterable[tuple[str, str]]) -> list[str]:

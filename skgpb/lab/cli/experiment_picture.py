@@ -6,14 +6,14 @@ from textwrap import wrap
 from typing import Any
 
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.answers import range_within
-from skgpb.lab.experiments.sides import shown
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.answers import range_ends
+from skgpb.lab.experiments.sides import format_value
+from skgpb.lab.experiments.texts import to_one_line
 from skgpb.plotting import SliceDisplay
 from skgpb.plotting._letters import add_legend_of_figure, fit_labels
 from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._words import say
-from skgpb.plotting.slices import handles_of
+from skgpb.plotting.slices import legend_handles
 
 # Inches of a panel, and of the margins of the figure.
 PANEL, MARGINS = (2.6, 2.2), (0.5, 1.4)
@@ -54,7 +54,7 @@ def draw_experiment(experiment: Experiment) -> Any:
     figure = Figure(figsize=(width, (rows + 1) * PANEL[1] + MARGINS[1]), layout="constrained")
     halves: Any = figure.subfigures(2, 1, height_ratios=[rows, 1])
     slices, progress = halves
-    ends = range_within(status["answer_range"])
+    ends = range_ends(status["answer_range"])
     _draw_slices(slices, experiment.optimizer, (rows, columns, d), value, ends)
     draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
     say(figure)
@@ -68,10 +68,12 @@ def draw_experiment(experiment: Experiment) -> Any:
 def _title(experiment: Experiment, value: str, width: int) -> list[str]:
     """Return the recommendation as lines of text."""
     best: Any = experiment.best()
-    setting = ", ".join(f"{name} = {shown(each, DIGITS)}" for name, each in best["params"].items())
-    mean, low, high = (shown(each, DIGITS) for each in (best["mean"], *best["interval_95"]))
+    setting = ", ".join(
+        f"{name} = {format_value(each, DIGITS)}" for name, each in best["params"].items()
+    )
+    mean, low, high = (format_value(each, DIGITS) for each in (best["mean"], *best["interval_95"]))
     return [
-        experiment.status()["title"] or in_one_line(experiment.path.name),
+        experiment.status()["title"] or to_one_line(experiment.path.name),
         *wrap(f"recommended: {setting}", width),
         f"{value}: {mean}, with 95 % probability between {low} and {high}",
     ]
@@ -91,4 +93,4 @@ def _draw_slices(
     SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value, value_range=ends)
     # One legend for all panels, below them, where it hides nothing.
     panels[0].get_legend().remove()
-    add_legend_of_figure(figure, handles_of(panels[:d]), 4, fontsize="small")
+    add_legend_of_figure(figure, legend_handles(panels[:d]), 4, fontsize="small")

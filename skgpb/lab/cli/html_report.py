@@ -12,7 +12,7 @@ from string import Template
 
 from skgpb._version import __version__
 from skgpb.lab.cli.pictures import Panel
-from skgpb.plotting._themes import THEMES, style_of
+from skgpb.plotting._themes import THEMES, theme_style
 
 # Inches, and dots per inch: letters are legible on a telephone, lines are sharp on a screen.
 SIZE, DOTS = (5.2, 4.2), 160
@@ -118,7 +118,7 @@ def _data_url(panel: Panel, theme: str) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(style_of(theme)):
+    with rc_context(theme_style(theme)):
         figure = Figure(figsize=SIZE, layout="constrained", dpi=DOTS)
         panel.draw(figure.subplots())
         out = io.BytesIO()

@@ -15,7 +15,7 @@ from skgpb.lab.cli.asked import QUANTILE_95, AskedResult
 from skgpb.lab.cli.features import FeatureLimits
 from skgpb.lab.cli.words import count, describe_group
 from skgpb.lab.datasets.columns import Column
-from skgpb.plotting._axes import RECOMMENDED, ink_of, outlined, shorten
+from skgpb.plotting._axes import RECOMMENDED, label_color, outline_style, shorten
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
@@ -138,7 +138,7 @@ def outline(ax: Any, limits: list[FeatureLimits], edges: Any) -> None:
 
     for x, width in _stretches(limits[0], edges[0]):
         for y, height in _stretches(limits[1], edges[1]):
-            style = outlined(ax, 1.2)
+            style = outline_style(ax, 1.2)
             ax.add_patch(Rectangle((x, y), width, height, fill=False, ec=RECOMMENDED, **style))
 
 
@@ -276,7 +276,7 @@ def _ranking(found: AskedResult) -> Panel:
             ax.errorbar(mean[i], place, fmt="o", **bar)
         names = [_wrap(_name(found, i)) for i in best]
         ax.set_yticks(places, names, fontsize="small")
-        ax.axvline(mean[0], color=ink_of(ax), lw=0.8, ls=":")
+        ax.axvline(mean[0], color=label_color(ax), lw=0.8, ls=":")
         ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
         fit_labels(ax)
 
@@ -346,7 +346,7 @@ def draw_photograph(found: AskedResult, image: np.ndarray) -> Any:
     corners = [column.values[found.members] for column in found.features]
     low, high = (np.array([end(each) for each in corners]) for end in (np.min, np.max))
     for ax in (left, right):
-        style = outlined(ax, 1.2)
+        style = outline_style(ax, 1.2)
         ax.add_patch(
             Rectangle((low[0], low[1]), *(high - low), fill=False, ec=RECOMMENDED, **style)
         )

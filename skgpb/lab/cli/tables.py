@@ -16,7 +16,7 @@ from skgpb.lab.datasets.columns import TOTAL, CellError, Column
 from skgpb.lab.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.lab.datasets.sources import STDIN
 from skgpb.lab.datasets.table import TableFile
-from skgpb.lab.experiments.texts import split_pair, unquoted
+from skgpb.lab.experiments.texts import split_pair, strip_quotes
 from skgpb.lab.tables.checks import MOST_CHECKED, find_identity
 from skgpb.lab.tables.subgroup import encode_groups
 
@@ -318,7 +318,7 @@ def _parse_target(file: TableFile, arguments: argparse.Namespace) -> tuple[str, 
         raise UsageError(f"--target: {error}") from None
     if name in (*arguments.features, arguments.group):
         raise UsageError(f"--target {given!r} is about a column of --features or --group")
-    return name, unquoted(text)
+    return name, strip_quotes(text)
 
 
 def _choices(target: Column) -> str:

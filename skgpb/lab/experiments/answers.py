@@ -1,4 +1,4 @@
-"""Answers as somebody typed or sent them."""
+"""Parsing of answers that users type: numbers, counts, replicates and limits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from skgpb.lab.datasets.numbers import SECONDS, read_number
 from skgpb.lab.experiments.sides import exact, limit_in, number
 from skgpb.lab.experiments.texts import with_point
 
-#: Low and high end of what averages of answers can be; None for an open end.
+#: Low and high end of the range of averages of answers; None for an open end.
 AnswerRange = tuple[float | None, float | None]
-# Blanks, semicolons, or commas before blanks are between several measurements.
-_BETWEEN = re.compile(r"\s*;\s*|,\s+|\s+")
-# 1 234 may be one number, or two.
+# Separators of several measurements: blanks, semicolons, or commas before blanks.
+_SEPARATOR = re.compile(r"\s*;\s*|,\s+|\s+")
+# Ambiguous: 1 234 may be one number, or two.
 _IN_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\s\d{3})+(\.\d+)?")
 
 
 class EnteredAnswer(NamedTuple):
-    """An answer, the variance of its noise where that is another than usual, and how it came about.
+    """An answer that was parsed from the text of a user.
 
-    ``measurements`` are the single ones that it is the mean of; empty where it is one itself.
-    ``note`` is for the notebook: that the answer is a limit.
+    ``alpha`` is its noise variance, None for that of the experiment. ``measurements`` are the
+    replicates whose mean is the answer, empty for a single number. ``note`` is a remark for the
+    notebook if the answer is a limit.
     """
 
     value: float
@@ -36,20 +37,20 @@ class EnteredAnswer(NamedTuple):
 
 
 def read_answer(given: Any, noise: Any, what: str = "the answer", unit: str = "") -> EnteredAnswer:
-    """Return the answer that somebody typed or sent.
+    """Parse an answer.
 
     Parameters
     ----------
     given : str, number or sequence of numbers
-        The answer. A text such as "12 of 300" is a proportion, 4 if the unit is % and 0.04 if not,
-        whose noise follows. A limit such as "<0.5" counts as 0.5. Several
-        numbers, in a list or a text such as "14.7 15.3", are measurements of one run: their mean is
-        the answer, and its noise their standard error. Where all are equal, which says nothing of
-        it, the noise is as usual.
+        The answer. A text such as "12 of 300" is a proportion, 4 if the unit is % and 0.04 if not;
+        its noise variance follows from the counts. A limit such as "<0.5" counts as 0.5. Several
+        numbers, in a list or a text such as "14.7 15.3", are replicate measurements of one run:
+        their mean is the answer, and its noise their standard error. If all are equal, they do not
+        show the noise, and that of the experiment applies.
     noise : str, number or None
-        Standard deviation of the noise; None where nothing is said of it.
+        Standard deviation of the noise; None for that of the experiment.
     what : str, default="the answer"
-        Name of it, for messages.
+        Name of the quantity, for messages.
     unit : str, default=""
         Unit of the answers.
 
@@ -62,17 +63,19 @@ def read_answer(given: Any, noise: Any, what: str = "the answer", unit: str = ""
     if counts is not None:
         _check_no_noise(given, noise, "counts")
         successes, trials = (number(part, f"a count in {what}") for part in counts)
-        # Not the angle: what is shown, recommended and drawn is then a proportion.
+        # Not the angle: reports, recommendations and plots must show the proportion itself.
         share, variance = from_counts(successes, trials, stabilize=False)
         whole = 100.0 if is_percent(unit) else 1.0
         return EnteredAnswer(share * whole, variance * whole**2)
-    given = _in_unit(given, what, unit)
+    given = _strip_unit(given, what, unit)
     limit = limit_in(given)
     if limit is not None:
-        return EnteredAnswer(number(limit.value, what), variance_of(noise), note=limit_note(given))
+        return EnteredAnswer(
+            number(limit.value, what), noise_variance(noise), note=limit_note(given)
+        )
     values = _several(given, what)
     if len(values) == 1:
-        return EnteredAnswer(number(values[0], what), variance_of(noise))
+        return EnteredAnswer(number(values[0], what), noise_variance(noise))
     _check_no_noise(given, noise, "measurements")
     numbers = [number(value, f"a measurement in {what}") for value in values]
     variance = float(np.var(numbers, ddof=1)) / len(numbers)
@@ -84,13 +87,13 @@ def is_percent(unit: str) -> bool:
     return unit.strip().lower() in ("%", "percent", "per cent")
 
 
-def written_measurements(values: Sequence[float]) -> str:
+def format_measurements(values: Sequence[float]) -> str:
     """Write several measurements in the way that :func:`read_answer` reads."""
     return "; ".join(map(repr, values))
 
 
 def read_range(given: str | Sequence[float | None]) -> AnswerRange:
-    """Return the ends of the range that averages of answers cannot leave.
+    """Parse the range of the averages of answers.
 
     Parameters
     ----------
@@ -100,7 +103,7 @@ def read_range(given: str | Sequence[float | None]) -> AnswerRange:
     Raises
     ------
     ValueError
-        If that is no range.
+        If the text or pair is no range.
 
     Examples
     --------
@@ -120,13 +123,13 @@ def read_range(given: str | Sequence[float | None]) -> AnswerRange:
     return low, high
 
 
-def range_within(text: str) -> tuple[float, float]:
+def range_ends(text: str) -> tuple[float, float]:
     """Return the ends of the range that :func:`read_range` reads, infinite where they are open."""
     low, high = read_range(text)
     return -inf if low is None else low, inf if high is None else high
 
 
-def written_range(ends: AnswerRange) -> str:
+def format_range(ends: AnswerRange) -> str:
     """Write a range in the way that :func:`read_range` reads; empty if both ends are open."""
     if ends == (None, None):
         return ""
@@ -134,7 +137,7 @@ def written_range(ends: AnswerRange) -> str:
 
 
 def read_cell(text: str, unit: str = "") -> EnteredAnswer:
-    """Return the answer in a cell of a table, whose numbers may have decimal commas."""
+    """Parse the answer in a cell of a table, whose numbers may have decimal commas."""
     text = re.sub(r"[^\s;]+", lambda found: with_point(found[0]), text)
     return read_answer(text, None, unit=unit)
 
@@ -153,8 +156,8 @@ def is_same_unit(one: str, other: str) -> bool:
     return one.strip(" °").casefold() == other.strip(" °").casefold()
 
 
-def _in_unit(given: Any, what: str, unit: str) -> Any:
-    """Return an answer without its unit, which must be the unit of the answers."""
+def _strip_unit(given: Any, what: str, unit: str) -> Any:
+    """Remove the unit from an answer; raise ValueError if it is not the unit of the answers."""
     try:
         reading = read_number(given) if isinstance(given, str) else None
     except ValueError:
@@ -167,7 +170,7 @@ def _in_unit(given: Any, what: str, unit: str) -> Any:
 
 
 def _several(given: Any, what: str) -> list[Any]:
-    """Return the measurements that were given; one of them where there is a single one."""
+    """Return the given measurements as a list, of length 1 for a single one."""
     if isinstance(given, str):
         text = given.strip()
         if _IN_THOUSANDS.fullmatch(text):
@@ -176,7 +179,7 @@ def _several(given: Any, what: str) -> list[Any]:
                 f"{what} may be one number or several measurements, got {text!r}: write {one}, or "
                 f"{several}"
             )
-        return _BETWEEN.split(text.strip("; "))
+        return _SEPARATOR.split(text.strip("; "))
     if isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim == 1):
         if not len(given):
             raise ValueError(f"{what} must be a number, or several, got none")
@@ -189,8 +192,8 @@ def _check_no_noise(given: Any, noise: Any, source: str) -> None:
         raise ValueError(f"the noise of {given!r} follows from its {source}, got {noise!r} as well")
 
 
-def variance_of(noise: Any) -> float | None:
-    """Return the variance of a noise of this standard deviation."""
+def noise_variance(noise: Any) -> float | None:
+    """Return the variance of noise with the standard deviation ``noise``; None for None."""
     if noise is None:
         return None
     value = number(noise, "noise")

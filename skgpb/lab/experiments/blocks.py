@@ -1,4 +1,4 @@
-"""Blocks of answers that share a shift of their own: days, operators, batches of material."""
+"""Blocks of answers, which share a random shift: days, operators, batches of material."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.lab.experiments.records import LabRecord, written_date
-from skgpb.lab.experiments.sides import rounded, shown
+from skgpb.lab.experiments.records import LabRecord, normalize_date
+from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.texts import check_name
 from skgpb.optimizers._run import block_told
 
 
 def read_block(text: str, taken: Iterable[str]) -> str:
-    """Return the name of what blocks are told by, checked; empty for none.
+    """Return the name of the field that names blocks, checked; empty without blocks.
 
     Parameters
     ----------
     text : str
-        ``"operator"``, ``"date"``, or the name of something else that is measured.
+        ``"operator"``, ``"date"``, or the name of another measurement.
     taken : iterable of str
-        Names of sides, of the answer and of what has a limit, which no block can be.
+        Names of sides, of the answer and of outcomes with limits, which cannot name blocks.
 
     Raises
     ------
     ValueError
-        If it is one of these.
+        If ``text`` is one of ``taken``.
     """
     check_name(text, "block")
     name = text.strip()
@@ -36,42 +36,42 @@ def read_block(text: str, taken: Iterable[str]) -> str:
             "block is written down beside the settings, such as operator, date or batch: "
             f"{name!r} is a setting, the answer or has a limit"
         )
-    # In the notebook these two have fields of their own, whatever their capitals.
+    # These two are fields of the record, with lower-case names.
     return name.lower() if name.lower() in ("operator", "date") else name
 
 
-def block_of(record: LabRecord, block: str) -> str | None:
-    """Return the name of the block of an answer; None if none is written down."""
+def block_name(record: LabRecord, block: str) -> str | None:
+    """Return the name of the block of an answer; None if its record has none."""
     if block in ("operator", "date"):
         return getattr(record, block) or None
     value = record.measured.get(block)
-    return None if value is None else shown(value)
+    return None if value is None else format_value(value)
 
 
 def write_block(record: LabRecord, block: str, text: str) -> None:
-    """Write down the block of an answer, as a table has it."""
+    """Write the block of an answer, a text in a table, to its record."""
     if block == "date":
-        record.write(date=written_date(text))
+        record.write(date=normalize_date(text))
     elif block == "operator":
         record.write(operator=text)
     else:
         record.write(measured={block: text})
 
 
-def between_blocks(optimizer: Any) -> float | None:
-    """Return the standard deviation of the shifts of blocks, None if there are none."""
+def block_std(optimizer: Any) -> float | None:
+    """Return the standard deviation of the shifts of blocks; None if no answer has a block."""
     process = getattr(optimizer, "_gp", None)
     return sqrt(process.effect) * process.scale if process is not None and process.effect else None
 
 
 def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
-    """Return what is known of the shift of each block, as ``Experiment.blocks`` does."""
+    """Return the prediction of the shift of each block, see ``Experiment.blocks``."""
     numbers, sign = optimizer._run.blocks, optimizer._run.sign.of(1.0)
     if not numbers:
         return []
     told = [block_told(event) for event in optimizer._events]
     means, covariances = optimizer._gp.effects(n := len(numbers))
-    # How far an average block is from all of these is known less well, and asked by nobody.
+    # Shifts from the average of these blocks: shifts from a mean of 0 would be more uncertain.
     contrasts = np.eye(n) - 1.0 / n
     stds = np.sqrt(np.maximum(np.diag(contrasts @ covariances @ contrasts), 0.0))
     return [
@@ -85,8 +85,8 @@ def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     ]
 
 
-def shift_in_words(shift: dict[str, Any]) -> str:
-    """Return how far the answers of a block are from the average, with the digits that are known.
+def describe_shift(shift: dict[str, Any]) -> str:
+    """Describe the shift of a block from the average, with its significant digits.
 
     Examples
     --------
@@ -96,4 +96,5 @@ def shift_in_words(shift: dict[str, Any]) -> str:
     """
     mean, std = shift["mean"], shift["std"]
     side = "below" if mean < 0.0 else "above"
-    return f"{rounded(abs(mean), std)} \N{PLUS-MINUS SIGN} {shown(std, 2)} {side} the average"
+    shown = f"{format_estimate(abs(mean), std)} \N{PLUS-MINUS SIGN} {format_value(std, 2)}"
+    return f"{shown} {side} the average"

@@ -1,4 +1,4 @@
-"""Campaigns that share a budget, in a file: asked, answered, taken back and looked at."""
+"""Campaigns that share a budget, in files."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.utils.persistence import read_notes
 
-# Limit: amounts of a campaign; more are taken for a forgotten step.
+# Limit: amounts of a campaign; more are probably a forgotten step.
 MOST_AMOUNTS = 201
 
 
 class Campaigns:
     """Campaigns that share a budget, in a file; every change is saved at once.
 
-    A *split* of the budget gives each campaign an amount. It is asked for, tried for a day or a
-    week, and told with what came back from each campaign; what is sought is the split from which
-    most comes back. Splits have numbers. :class:`~skgpb.CombinatorialBandit` chooses them, and
-    its ``load`` opens the file as well.
+    A *split* of the budget gives each campaign an amount. :meth:`ask` returns a split. After a day
+    or a week with these amounts, :meth:`tell` takes the answer of each campaign, such as its number
+    of orders. The search maximizes the sum of the answers. Splits have numbers.
+    :class:`~skgpb.CombinatorialBandit` chooses them, and its ``load`` opens the file as well.
 
     Parameters
     ----------
     path : path
-        A file that :meth:`create` has made.
+        A file written by :meth:`create`.
 
     Examples
     --------
@@ -65,19 +65,19 @@ class Campaigns:
         answer: str = "",
         seed: int = 0,
     ) -> Self:
-        """Begin, and write the file.
+        """Create the campaigns and write their file.
 
         Parameters
         ----------
         path : path
             The file, which must not exist.
         campaigns : list of str
-            Names of the campaigns and what each may get: ``"search=0:20:1"`` from 0 to 20 in steps
+            Names and possible amounts of the campaigns: ``"search=0:20:1"`` from 0 to 20 in steps
             of 1, or a list ``"search=0,5,10"``.
         budget : float
-            What all of them may get together.
+            Largest sum of the amounts of a split.
         answer : str, default=""
-            What comes back, for display, such as "orders".
+            Name of the answers, for display, such as "orders".
         seed : int, default=0
             The same seed and the same answers give the same splits.
 
@@ -87,7 +87,7 @@ class Campaigns:
         """
         check_name(answer, "answer")
         sides = [Side.parse(each) for each in campaigns]
-        optimizers = [(side.name, GPUCBOptimizer(arms=_amounts_of(side))) for side in sides]
+        optimizers = [(side.name, GPUCBOptimizer(arms=_campaign_amounts(side))) for side in sides]
         total = number(budget, "the budget")
         bandit = CombinatorialBandit(optimizers, total, random_state=seed).start()
         self = cls.__new__(cls)
@@ -118,17 +118,17 @@ class Campaigns:
 
     @property
     def n_first(self) -> int:
-        """Number of the first splits, which give every campaign more and less."""
+        """Number of splits in the first design, in which the amounts of all campaigns vary."""
         return max(each._n_initial for each in self._bandit.optimizers_)
 
     def ask(self, budget: float | str | None = None) -> dict[str, Any]:
-        """Return the next split, the same one until it is told.
+        """Return the next split; the same one until it is told.
 
         Parameters
         ----------
         budget : float, default=None
-            What all campaigns may get together from now on; None for what it was. Another budget
-            takes back a split that was not told yet.
+            The new budget; None to keep the present one. Another budget withdraws a split that was
+            not told yet.
 
         Returns
         -------
@@ -150,16 +150,16 @@ class Campaigns:
         *,
         spent: Mapping[str, float | str] | None = None,
     ) -> dict[str, Any]:
-        """Report what came back from the split that was asked.
+        """Tell the answers of the campaigns to the split that was asked.
 
         Parameters
         ----------
         answers : dict
             A number for each campaign by its name, or counts such as ``"12 of 300"``: 12 orders,
-            with the noise of 12 successes among 300. None, or left out, for no report.
+            with the noise of 12 successes among 300. Missing or None if a campaign has no answer.
         spent : dict, default=None
-            What campaigns really got, where that is not what was asked; of all of them if no split
-            was asked.
+            Amounts by the names of campaigns, if they differ from the split; amounts of all
+            campaigns if no split was asked.
 
         Returns
         -------
@@ -169,17 +169,19 @@ class Campaigns:
         with FileLock(self.path):
             self._read()
             told = [_answer(answers.get(name), name) for name in self.names]
-            amounts = self._by_name(self._asked.costs.tolist()) if self._asked else {}
+            amounts = (
+                self._to_dict(self._pending_split.costs.tolist()) if self._pending_split else {}
+            )
             for name in [*answers, *(spent or {})]:
                 if name not in self.names:
                     raise ValueError(f"no campaign {name!r}; they are {', '.join(self.names)}")
             amounts |= {name: number(each, name) for name, each in (spent or {}).items()}
-            for name, (low, high) in self._by_name(self._bandit.bounds_.tolist()).items():
+            for name, (low, high) in self._to_dict(self._bandit.bounds_.tolist()).items():
                 if not low <= amounts.get(name, low) <= high:
                     raise ValueError(f"{name} gets {low:g} to {high:g}, not {amounts[name]:g}")
             if len(amounts) < len(self.names):
                 raise ValueError("no split was asked: ask for one, or say what each campaign got")
-            query: Any = self._asked
+            query: Any = self._pending_split
             if spent:
                 query = [amounts[name] for name in self.names]
                 self._withdraw()
@@ -188,12 +190,12 @@ class Campaigns:
             return self.history()[-1]
 
     def undo(self) -> dict[str, Any]:
-        """Take back what was told last; ``ask`` returns its split again if it was one.
+        """Undo the last ``tell``; its split is pending again if ``ask`` returned it.
 
         Returns
         -------
         split : dict
-            What was taken back, as in :meth:`history`.
+            The split before the change, as in :meth:`history`.
         """
         with FileLock(self.path):
             self._read()
@@ -208,14 +210,14 @@ class Campaigns:
             return taken
 
     def history(self) -> list[dict[str, Any]]:
-        """Return every split in its order.
+        """Return all splits in order.
 
         Returns
         -------
         splits : list of dicts
-            ``split``, its number; ``amounts``, what each campaign gets, and ``answers``, what came
-            back from each, dicts by the names of the campaigns: None where there was no report,
-            and an empty dict before it was told.
+            ``split``, its number; ``amounts`` and ``answers``, dicts by the names of the campaigns.
+            The answer of a campaign is None if it was missing in ``tell``; ``answers`` is an empty
+            dict before ``tell``.
         """
         rows: list[tuple[Any, list[Any]]] = []
         for kind, *rest in self._bandit._events:
@@ -228,21 +230,20 @@ class Campaigns:
         return [
             {
                 "split": i + 1,
-                "amounts": self._by_name(query.points[0].tolist()),
-                "answers": self._by_name(told) if told else {},
+                "amounts": self._to_dict(query.points[0].tolist()),
+                "answers": self._to_dict(told) if told else {},
             }
             for i, (query, told) in enumerate(rows)
         ]
 
     def best(self) -> dict[str, Any] | None:
-        """Return the split from which most is expected.
+        """Return the split with the largest expected sum of answers.
 
         Returns
         -------
         best : dict or None
-            None before the first splits were told, :attr:`n_first` of them. ``amounts``; and
-            ``mean``, ``std`` and ``interval_95`` of what is expected of all campaigns together,
-            without the noise of one answer.
+            None before :attr:`n_first` splits were told. ``amounts``; and ``mean``, ``std`` and
+            ``interval_95``, the prediction of the sum of the answers without their noise.
         """
         if sum(event[0] == "tell" for event in self._bandit._events) < self.n_first:
             return None
@@ -250,47 +251,48 @@ class Campaigns:
         means, stds = self._bandit.predict_query([query], return_std=True)
         mean, std = float(means.sum()), float(np.linalg.norm(stds))
         ends = [mean - BAND * std, mean + BAND * std]
-        amounts = self._by_name(query.costs.tolist())
+        amounts = self._to_dict(query.costs.tolist())
         return {"amounts": amounts, "mean": mean, "std": std, "interval_95": ends}
 
     def status(self) -> dict[str, Any]:
-        """Return what the campaigns are and how far they are.
+        """Return the definition and the progress of the campaigns.
 
         Returns
         -------
         status : dict
-            ``file``; ``budget``; ``answer``, what comes back; ``campaigns``, a dict of the amounts
-            that each may get; ``splits``, see :meth:`history`; and ``best``, see :meth:`best`.
+            ``file``; ``budget``; ``answer``, the name of the answers; ``campaigns``, a dict of the
+            possible amounts of each; ``splits``, see :meth:`history`; and ``best``, see
+            :meth:`best`.
         """
         amounts = [each.rows[:, 0].tolist() for each in self._bandit.domain_.campaigns]
         return {
             "file": str(self.path),
             "budget": self._bandit.budget,
             "answer": self.answer,
-            "campaigns": self._by_name(amounts),
+            "campaigns": self._to_dict(amounts),
             "splits": self.history(),
             "best": self.best(),
         }
 
     @property
-    def _asked(self) -> Allocation | None:
-        """The split that waits for its answers."""
+    def _pending_split(self) -> Allocation | None:
+        """The split that was asked and not told; None if there is none."""
         return next(iter(self._bandit._run.pending), None)
 
     def _withdraw(self) -> None:
-        """Take back the split that waits for its answers."""
-        asked, events = self._asked, self._bandit._events
+        """Withdraw the pending split, if there is one."""
+        asked, events = self._pending_split, self._bandit._events
         if asked is not None:
             last = max(i for i, event in enumerate(events) if event[:2] == ("ask", asked))
             self._bandit = self._bandit._repeated([*events[:last], *events[last + 1 :]])
 
-    def _by_name(self, values: Iterable[Any]) -> dict[str, Any]:
+    def _to_dict(self, values: Iterable[Any]) -> dict[str, Any]:
         return dict(zip(self.names, values, strict=True))
 
 
-def _amounts_of(side: Side) -> np.ndarray:
-    """Return the amounts that a campaign may get, shape (n, 1)."""
-    values = side.rounded_to_grid().listed().bounds
+def _campaign_amounts(side: Side) -> np.ndarray:
+    """Return the possible amounts of a campaign, shape (n, 1)."""
+    values = side.rounded_to_grid().with_value_list().bounds
     if side.kind not in ("range", "integer", "choice") or not side.is_ordered:
         raise ValueError(f"{side.name}: a campaign gets amounts, such as 0:20:1, got {side}")
     if side.kind == "integer":
@@ -304,7 +306,7 @@ def _amounts_of(side: Side) -> np.ndarray:
 
 
 def _answer(given: float | str | None, name: str) -> float | str | None:
-    """Return what came back from a campaign, as ``tell`` of the bandit takes it."""
+    """Convert the answer of a campaign to an argument of ``tell`` of the bandit."""
     if given is None or (isinstance(given, str) and counts_in(given)):
         return given
     return measured_number(given, f"the answer of {name}")

@@ -1,4 +1,4 @@
-"""The trail of an experiment: what was changed, what it was before, when and by whom."""
+"""Changes of an experiment, each with the old and the new value, the time and the author."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from datetime import datetime
 from typing import Any
 
 from skgpb.lab.experiments.records import LONGEST
-from skgpb.lab.experiments.sides import shown
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.sides import format_value
+from skgpb.lab.experiments.texts import to_one_line
 
-# Fields of an entry that somebody wrote, and not the program.
+# Fields of an entry that users write.
 FIELDS = (
     *("params", "status", "answer", "noise", "measurements"),
     *("note", "operator", "date", "measured"),
 )
-# What a field holds where nothing was written.
-NOTHING: tuple[Any, ...] = (None, "", [], {})
-# Names of the fields for people.
+# Values of a field that is empty.
+EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
+# Names of fields in reports, if they differ.
 WORDS = {"params": "settings", "answer": "result", "measured": "also measured"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change of what was recorded.
+    """One change of a field of an entry, or of a rule of the experiment.
 
     Attributes
     ----------
     query : int or None
         Number of the query; None for the limits and constraints of the experiment.
     what : str
-        Field that was changed, as in the history.
+        Name of the field, as in the history.
     before, after : object
-        What it was, and what it is since, as JSON has them; None for nothing.
+        Its old and new value, of JSON types; None for an empty field.
     when : str
         Date and time, such as "2026-01-31T16:05:00".
     by : str
-        Name of who changed it; empty if nobody said.
+        Name of the author; empty if unknown.
     """
 
     query: int | None
@@ -49,58 +49,58 @@ class Change:
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Change:
-        """Return the change that a file holds."""
+        """Return the change with the fields in a file, see :meth:`as_dict`."""
         query = kept["query"]
-        what, when, by = (in_one_line(str(kept[name])) for name in ("what", "when", "by"))
+        what, when, by = (to_one_line(str(kept[name])) for name in ("what", "when", "by"))
         number = None if query is None else int(query)
         return cls(number, what, kept["before"], kept["after"], when, by)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the fields as a dict of JSON types."""
         return asdict(self)
 
 
-def check_by(by: str | None) -> str:
-    """Return the name of who makes a change, cleaned."""
+def checked_author(by: str | None) -> str:
+    """Return the name of the author of a change, checked and cleaned; empty for None."""
     if by is not None and not (isinstance(by, str) and len(by) <= LONGEST):
         raise ValueError(f"by must be a name of at most {LONGEST} letters, got {by!r:.99}")
-    return in_one_line(by or "")
+    return to_one_line(by or "")
 
 
 def differences(
     query: int | None, before: Mapping[str, Any], after: Mapping[str, Any], by: str
 ) -> list[Change]:
-    """Return what has changed between two states; what was empty before is no change.
+    """Return the changes between two states; filling an empty field is no change.
 
     Parameters
     ----------
     query : int or None
         As in :class:`Change`.
     before, after : dict
-        Fields, of which some may be missing.
+        Fields by their names; missing ones count as empty.
     by : str
-        Who changed them.
+        Name of the author.
     """
     now = datetime.now().isoformat(timespec="seconds")
-    new = {name: after[name] for name in after if after[name] not in NOTHING}
+    new = {name: after[name] for name in after if after[name] not in EMPTY_VALUES}
     return [
         Change(query, name, value, new.get(name), now, by)
         for name, value in before.items()
-        if value not in NOTHING and value != new.get(name)
+        if value not in EMPTY_VALUES and value != new.get(name)
     ]
 
 
-def of_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an entry that may be changed."""
+def editable_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry that users write."""
     return {name: entry[name] for name in FIELDS}
 
 
-def in_words(change: Mapping[str, Any]) -> list[str]:
-    """Return when, the number of the query, what, before, after and by whom, as people read it."""
+def describe_change(change: Mapping[str, Any]) -> list[str]:
+    """Describe a change by six texts: time, number of the query, field, before, after, author."""
     before, after = change["before"], change["after"]
     if change["what"] == "measurements":
-        before, after = ("; ".join(map(shown, each or [])) for each in (before, after))
-    elif isinstance(before, Mapping):  # what is the same does not matter
+        before, after = ("; ".join(map(format_value, each or [])) for each in (before, after))
+    elif isinstance(before, Mapping):  # keep only the names with different values
         after = after if isinstance(after, Mapping) else {}
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         before, after = ({n: each[n] for n in names if n in each} for each in (before, after))
@@ -115,7 +115,7 @@ def in_words(change: Mapping[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """Return the value of a field in one line."""
+    """Format the value of a field in one line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} = {_text(each)}" for name, each in value.items())
-    return "nothing" if value in NOTHING else in_one_line(shown(value))
+    return "nothing" if value in EMPTY_VALUES else to_one_line(format_value(value))

@@ -1,4 +1,4 @@
-"""What experiments cost, as people write it: 20 + 0.5*time, and 100 if catalyst = Pd."""
+"""Parsing of the costs of experiments: 20 + 0.5*time, and 100 if catalyst = Pd."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from math import isfinite
 from typing import Any
 
 from skgpb.domains.costs import Amount, SettingCosts, amounts
-from skgpb.lab.experiments.sides import Side, shown
+from skgpb.lab.experiments.sides import Side, format_value
 from skgpb.lab.experiments.texts import check_name
 
 
 def read_costs(texts: str | Iterable[str], sides: Sequence[Side]) -> SettingCosts | None:
-    """Return the cost of an experiment that some texts stand for; None if there are none.
+    """Parse the cost of an experiment as a function of its setting; None if there are no texts.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def read_costs(texts: str | Iterable[str], sides: Sequence[Side]) -> SettingCost
     Raises
     ------
     ValueError
-        If a text has not this form, is about no setting or value, or an experiment would cost
+        If a text does not have this form, names no setting or value, or a setting would cost
         nothing.
     """
     given = [texts] if isinstance(texts, str) else list(texts)
@@ -47,20 +47,20 @@ def read_costs(texts: str | Iterable[str], sides: Sequence[Side]) -> SettingCost
     if not least > 0.0:
         raise ValueError(
             f"every experiment must cost something, and by {'; '.join(written)!r} some cost "
-            f"{shown(least)}: write as well what any of them costs, such as 20"
+            f"{format_value(least)}: add a cost of every experiment, such as 20"
         )
     return SettingCosts(written)
 
 
 def _check(text: str, amount: Amount, of: Mapping[str, Side]) -> None:
-    """Raise ValueError if an amount is not finite, of no number, or for no value."""
+    """Raise ValueError if an amount is infinite, or names a side or value that it cannot have."""
     for name, each in amount.coefficients.items():
         if name and of[name].kind == "choice":
             raise ValueError(
-                f"cost {text!r}: {name} is a list: write what a value costs, such as 100 if {name} "
-                f"= {of[name].bounds[0]}"
+                f"cost {text!r}: {name} is a list: write the cost of a value, such as 100 if "
+                f"{name} = {of[name].bounds[0]}"
             )
-        # An end may be open, where a distribution has none.
+        # A distribution may have infinite ends.
         ends = of[name].ends if name else (1.0,)
         if any(isfinite(end) and not isfinite(each * end) for end in ends):
             raise ValueError(f"cost {text!r}: its numbers are too large")
@@ -69,7 +69,7 @@ def _check(text: str, amount: Amount, of: Mapping[str, Side]) -> None:
     side = of[amount.side]
     if side.kind != "choice":
         raise ValueError(
-            f"cost {text!r}: {side.name} is no list: write what a unit of it costs, such as "
+            f"cost {text!r}: {side.name} is no list: write the cost of a unit, such as "
             f"0.5*{side.name}"
         )
     if not any(map(amount.is_for, side.bounds)):
@@ -77,7 +77,7 @@ def _check(text: str, amount: Amount, of: Mapping[str, Side]) -> None:
 
 
 def _least(some: Iterable[Amount], of: Mapping[str, Side]) -> float:
-    """Return the least that some amounts may be together."""
+    """Return the minimum of the sum of amounts over all settings."""
     total: dict[str, float] = {}
     for amount in some:
         for name, each in amount.coefficients.items():
@@ -87,7 +87,7 @@ def _least(some: Iterable[Amount], of: Mapping[str, Side]) -> float:
     )
 
 
-def costs_of(optimizer: Any) -> list[str]:
-    """Return the texts of what the experiments of an optimizer cost."""
+def cost_texts(optimizer: Any) -> list[str]:
+    """Return the texts of the ``cost`` of an optimizer; empty if it has none."""
     cost = getattr(optimizer._params, "cost", None)
     return list(cost.texts) if isinstance(cost, SettingCosts) else []

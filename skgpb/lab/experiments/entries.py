@@ -1,4 +1,4 @@
-"""The events of a run as the rows that people see: one for each query, with a number that stays."""
+"""Entries of an experiment: one for each query of the run, with a permanent number."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from skgpb.domains import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.experiments.records import LabRecord
 
-# Events of the optimizer's learning; they follow from the others.
+# Events of learned hyperparameters; a repetition of the run makes them again.
 LEARNING = ("learned", "unlearned")
-# Events that are no query by themselves.
+# Events that begin or answer no query.
 ABOUT_NO_QUERY = (*LEARNING, "set", "outcomes")
 
 
@@ -33,20 +33,20 @@ class Entry:
     answer : float or None
         The answer that was told.
     alpha : float or None
-        Noise variance of this answer, where it has its own.
+        Noise variance of this answer, if it was told with one.
     reason : str or None
-        Why it failed.
+        Text of the failure.
     began, ended : int
-        Indices of the events that added and answered it, -1 if there is none.
+        Indices of the events that added and answered it; -1 if there is no such event.
     row : int
-        Row among the answers of the past, -1 for others.
+        Row among the answers of the past; -1 for queries that were asked or told.
     record : LabRecord
         Notes on the query.
     within_limits : bool or None
-        Whether all that has a limit was measured within it; None if some of it was not measured,
-        and the rest is.
+        Whether all outcomes are within their limits; None if no measurement is beyond a limit, but
+        a measurement is missing.
     cost : float or None
-        What it costs, where experiments have costs.
+        Cost of the query, if experiments have costs.
     """
 
     number: int
@@ -63,7 +63,7 @@ class Entry:
     cost: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the entry as a dict of JSON types, see :meth:`Experiment.history`."""
         return {
             "query": self.number,
             "params": {name: jsonable(value) for name, value in self.query.params.items()},
@@ -77,14 +77,14 @@ class Entry:
         }
 
 
-def entries_of(
+def make_entries(
     events: Sequence[tuple[Any, ...]],
     numbers: Sequence[int],
     last: int,
     space: ParameterSpace,
     alpha: float | None,
 ) -> list[Entry]:
-    """Return the entries of a run, in the order in which they came in.
+    """Return the entries of a run, in the order of the events that began them.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ def entries_of(
     numbers : sequence of int
         Numbers of the first entries.
     last : int
-        The others are counted on from this.
+        Last number in use; later entries get the numbers after it.
     space : ParameterSpace
-        Names of the sides.
+        The named sides.
     alpha : float or None
-        Noise variance of answers without their own.
+        The optimizer's noise variance, for answers told without one; None if it is learned.
     """
     entries: list[Entry] = []
     pending: dict[Query, list[Entry]] = {}
@@ -108,7 +108,7 @@ def entries_of(
         if kind == "fit":
             X, y = rest[:2]
             for row, value in enumerate([] if y is None else y.tolist()):
-                query = PointsQuery(X[row : row + 1].copy()).named(space)
+                query = PointsQuery(X[row : row + 1].copy()).with_names(space)
                 entries.append(Entry(next(number), query, "given", value, began=i, row=row))
             continue
         query = rest[0]
@@ -123,25 +123,32 @@ def entries_of(
             entry.status, entry.reason = "failed", rest[1]
         else:
             entry.status, entry.answer, noise = "answered", float(rest[1]), rest[2]
-            # NaN is noise that is learned.
+            # NaN: told without a noise variance, and the optimizer learns it.
             entry.alpha = None if isnan(noise) or noise == alpha else float(noise)
     return entries
 
 
-def carried_over(
+def match_entries(
     changed: Sequence[tuple[tuple[Any, ...], list[int]]], repeated: Sequence[tuple[Any, ...]]
 ) -> tuple[list[int], dict[int, Any]]:
-    """Return the numbers of the entries of a run that was repeated, and the queries it lost.
+    """Match the entries of a run with the events after its repetition.
 
-    A query that a tree would not ask now, because its cell is not there, is no longer pending; it
-    can be told all the same, by its points.
+    A pending query of a tree search is lost if its cell no longer exists in the repeated run. It
+    can still be told, by its points.
 
     Parameters
     ----------
     changed : sequence of pairs
-        The events that were to be repeated, each with the numbers of the entries that it began.
+        The events to repeat, each with the numbers of the entries that it began.
     repeated : sequence of tuples
-        The events afterwards.
+        The events of the repeated run.
+
+    Returns
+    -------
+    numbers : list of int
+        Numbers of the entries that the events of the repeated run begin, in order.
+    lost : dict
+        The lost queries by their numbers.
     """
     numbers: list[int] = []
     lost: dict[Query, list[int]] = {}
@@ -162,7 +169,7 @@ def carried_over(
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value of a side, or values of a region, as JSON has it."""
+    """Convert a value of a side, or the values of a region, to JSON types."""
     if isinstance(value, (tuple, list, range)):
         return [jsonable(each) for each in value]
     if hasattr(value, "item"):

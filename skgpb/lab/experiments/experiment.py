@@ -1,4 +1,4 @@
-"""An experiment in a file: asked, answered, corrected and looked at, by several at a time."""
+"""Experiments in files, which several people and programs can use at the same time."""
 
 from __future__ import annotations
 
@@ -20,24 +20,30 @@ from skgpb.exceptions import LimitWarning
 from skgpb.lab.experiments import judgement
 from skgpb.lab.experiments.answers import (
     EnteredAnswer,
+    format_range,
+    noise_variance,
     read_answer,
     read_range,
-    variance_of,
-    written_range,
 )
-from skgpb.lab.experiments.blocks import between_blocks, block_of, blocks_in, read_block
-from skgpb.lab.experiments.changes import check_by, differences, of_entry
+from skgpb.lab.experiments.blocks import block_name, block_std, blocks_in, read_block
+from skgpb.lab.experiments.changes import checked_author, differences, editable_fields
 from skgpb.lab.experiments.costs import read_costs
 from skgpb.lab.experiments.entries import LEARNING, Entry, jsonable
-from skgpb.lab.experiments.kept import KeptRun, outcome_limits
-from skgpb.lab.experiments.limits import lacks, measured_for, outcomes_of, read_limits, written
-from skgpb.lab.experiments.reasons import reason, without_answers
+from skgpb.lab.experiments.experiment_file import ExperimentFile, outcome_limits
+from skgpb.lab.experiments.limits import (
+    format_limits,
+    lacks_outcome,
+    outcome_values,
+    read_limits,
+    required_measurements,
+)
+from skgpb.lab.experiments.reasons import reason, reason_before_answers
 from skgpb.lab.experiments.records import LabRecord, number_or_text, today
 from skgpb.lab.experiments.scores import Score, read_score
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.stopping import Outlook, verdict
 from skgpb.lab.experiments.table import PastAnswer, PastAnswers, read_answers
-from skgpb.lab.experiments.texts import check_name, in_one_line, quoted, quoted_name
+from skgpb.lab.experiments.texts import check_name, quote, quote_name, to_one_line
 from skgpb.lab.experiments.trade_offs import trade_offs
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
@@ -48,13 +54,13 @@ from skgpb.utils.warnings import warn, without_warnings
 
 __all__ = ["Experiment"]
 
-# Name of answers that were told before there was a score, where they have none.
-TOLD = "answer"
-# Queries that a warning names.
+# Name under which answers without a name become measurements when a score is added.
+DEFAULT_ANSWER_NAME = "answer"
+# Limit: queries that a warning names.
 MOST_NAMED = 5
-# What may have become of a query.
-ENDED = ("answered", "given", "failed", "skipped")
-# What an experiment over regions does not have, and why.
+# Every status of a query that is no longer pending.
+FINAL_STATUSES = ("answered", "given", "failed", "skipped")
+# Parameters that cannot be combined with regions=True, and the reasons.
 NOT_OF_REGIONS = {
     "score": "is for single settings, not for regions",
     "block": "is for single settings, not for regions",
@@ -66,42 +72,43 @@ NOT_OF_REGIONS = {
 }
 
 
-class Experiment(KeptRun):
+class Experiment(ExperimentFile):
     """An experiment in a file; every change is saved at once.
 
-    Several windows, programs and people may have the same file open: one of them at a
-    time makes a change, to the present contents of the file, so that nothing is lost. The file has
-    the format of an optimizer's ``save``, and ``GPUCBOptimizer.load`` opens it as well.
+    Several windows, programs and people may have the same file open. They take turns: each change
+    applies to the present contents of the file, so that nothing is lost. The file has the format of
+    an optimizer's ``save``, and ``GPUCBOptimizer.load`` opens it as well.
 
-    Queries have numbers, by which they are answered in any order, corrected and looked up. All that
-    is returned is plain: dicts, lists, strings, numbers and None, as JSON has them.
+    Queries have numbers. Users pass the number of a query to answer it, in any order, to correct it
+    or to look it up. All methods return JSON types: dicts, lists, strings, numbers and None.
 
     Parameters
     ----------
     path : path
-        A file that :meth:`create` has made, or ``save`` of an optimizer over a box with named
+        A file written by :meth:`create`, or by ``save`` of an optimizer over a box with named
         sides: one over arms, or ``GPOOOptimizer``.
 
     Raises
     ------
     skgpb.exceptions.LoadError
-        A ``ValueError``: it is no such file.
+        A ``ValueError``, if the file holds no such optimizer.
     OSError
-        If it cannot be opened.
+        If the file cannot be opened.
 
     Notes
     -----
-    Every method raises ``ValueError`` for what it cannot take, in one line that says what was given
-    and what is accepted, and ``OSError`` where the file cannot be written. Nothing changes then.
+    Every method raises ``ValueError`` for an invalid argument, in one line with the value given and
+    the values accepted, and ``OSError`` if the file cannot be written. In both cases the experiment
+    does not change.
 
-    An answer that is corrected or taken back makes the run anew, from the start, with the answers
-    as they are now; what was asked in the meantime stays asked. ``load`` of an optimizer then says
-    in a ReplayWarning that other queries would be asked now.
+    After an answer is corrected or undone, the experiment repeats its run from the start with the
+    present answers. All queries so far remain part of the run. ``load`` of an optimizer then
+    warns with a ReplayWarning that ``ask`` would now return other queries.
 
     :meth:`create` searches for single settings with ``GPUCBOptimizer(regret="simple")``, because
-    only the recommendation at the end counts, and under limits with ``EIOptimizer``, whose file
-    ``EIOptimizer.load`` opens. A file that was saved with other parameters keeps
-    them, also when it is corrected or its limits are changed.
+    only the recommendation at the end counts. With limits it uses ``EIOptimizer``, and
+    ``EIOptimizer.load`` opens the file. A file that was saved with other parameters keeps them,
+    also after corrections and changes of its limits.
 
     Examples
     --------
@@ -142,7 +149,7 @@ class Experiment(KeptRun):
         skip_outside: bool = False,
         seed: int = 0,
     ) -> Self:
-        """Begin an experiment and write its file.
+        """Create an experiment and write its file.
 
         Parameters
         ----------
@@ -152,54 +159,54 @@ class Experiment(KeptRun):
             Names and ranges of the settings. A list of ``"temperature=20:90"``,
             ``"salt=1e-4:0.1:log"``, ``"n=1:10:int"``, ``"time=0:60:5"`` (in steps of 5),
             ``"catalyst=A,B"``. Numbers have three significant digits of their range unless a step
-            is given, or ``"temperature=20:90:any"`` says otherwise. Or a dict of names and
-            sides, each a text as behind the ``=``, a pair ``(low, high)``, a list of values, a
+            is given; ``"temperature=20:90:any"`` allows any number of digits. Or a dict of names
+            and sides, each a text such as ``"20:90"``, a pair ``(low, high)``, a list of values, a
             distribution of ``scipy.stats`` or a dict of :meth:`Side.as_dict`, see :meth:`Side.of`.
         constraints : str or list of str, default=()
             Linear equations and inequalities between sides that are numbers: ``"A + B <= 100"``,
-            ``"A + B + C = 1"``. Nothing is suggested or recommended that violates one. See
+            ``"A + B + C = 1"``. All queries and recommendations satisfy them. See
             :class:`~skgpb.domains.Box`.
         limits : str or list of str, default=()
-            Limits on what else is measured: ``"peak temperature < 80"``, ``"6 <= pH <= 8"``. What
-            has a limit is told as ``measured``, and has a model of its own. Nothing is recommended
-            that is known to be beyond a limit, and little is suggested that probably is; see
-            ``limits`` of :class:`~skgpb.EIOptimizer`.
+            Limits on outcomes, quantities that are measured besides the answer:
+            ``"peak temperature < 80"``, ``"6 <= pH <= 8"``. Pass their values to :meth:`tell` as
+            ``measured``; each outcome has a model of its own. A setting that was measured beyond a
+            limit is never recommended, and a setting that probably is beyond one is rarely asked;
+            see ``limits`` of :class:`~skgpb.EIOptimizer`.
         costs : str or list of str, default=()
-            What an experiment costs, amounts that add up: ``"20 + 0.5*time"``, and for one value of
-            a list ``"100 if catalyst = Pd"``. What a suggestion is worth is divided by its cost;
-            the best setting is sought whatever it costs. See :ref:`experiment-costs`.
+            Costs of one experiment, amounts that add up: ``"20 + 0.5*time"``, and for one value of
+            a list ``"100 if catalyst = Pd"``. ``ask`` divides the score of a query by its cost;
+            recommendations do not depend on costs. See :ref:`experiment-costs`.
         block : str, default=""
-            What tells blocks of answers apart, each of which shifts its answers by an amount of its
-            own: ``"operator"``, ``"date"``, or the name of something else that is told as
-            ``measured``, such as ``"batch"``. How much blocks differ is learned, and is no noise.
-            There may be a new block at any time. What is expected and recommended is for an average
-            block. See :ref:`blocks`.
+            Field that names the block of an answer: ``"operator"``, ``"date"``, or a measurement
+            passed to :meth:`tell` as ``measured``, such as ``"batch"``. All answers of a block
+            share a random shift. The standard deviation of these shifts is learned, separately from
+            the noise. New blocks may come at any time. Predictions and recommendations are for an
+            average block. See :ref:`blocks`.
         answer_range : str or pair of floats, default=""
-            Between which ends an average of answers is: ``"0:100"`` of a yield in per cent,
-            ``"0:"`` of a cost. What is expected, and how much better it may still be, is within it.
-            Single answers may leave it by their noise.
+            Range of the average of answers at a setting: ``"0:100"`` of a yield in per cent,
+            ``"0:"`` of a cost. Predictions and gaps are clipped to it. Single answers may leave it
+            by their noise.
         score : str, default=""
-            What the answer is computed from, where several things are measured:
-            ``"0.7*yield - 0.3*cost"``, arithmetic of what is told as ``measured`` and of settings
+            Formula of the answer, if it is computed from several measurements:
+            ``"0.7*yield - 0.3*cost"``. It is arithmetic of names in ``measured`` and of settings
             that are numbers, with ``desirability(yield, 60, 90)``, which is 0 up to the first
             number and 1 from the second on, min, max, sqrt, log, exp and abs. Names of several
             words stand between quotes. See :ref:`scores`.
         direction : {"maximize", "minimize"}, default="maximize"
-            Whether large or small answers are sought.
+            Whether the search maximizes or minimizes the answer.
         noise : float, default=None
-            Standard deviation of the noise in an answer; None where it is not known, and learned.
+            Standard deviation of the noise in an answer; None if it is unknown, and to be learned.
         regions : bool, default=False
-            Whether answers are averages over regions of settings and not of single ones: then
-            queries are regions, their ``params`` pairs [low, high], or lists of the whole numbers
-            or choices that the region holds.
+            Whether answers are averages over regions of settings. Then the ``params`` of a query
+            are pairs [low, high], or lists of the whole numbers or choices in the region.
         title, answer, unit : str, default=""
-            Names of the experiment and of the answer, and its unit; for display only. If ``data``
-            is given, its column of answers is ``answer``.
+            Names of the experiment and of the answer, and its unit; for display only. With
+            ``data``, ``answer`` is also the name of the column of answers.
         data : path, default=None
-            A table of settings and answers of the past, see :meth:`add_table`. What ``export``
-            wrote is read back with the numbers of the queries, and pending ones stay pending.
+            A table of past settings and answers, see :meth:`add_table`. If ``export`` wrote the
+            table, the numbers of its queries are kept, and its pending queries stay pending.
         skip_outside : bool, default=False
-            Whether rows of it that are not within the sides are left out, with a warning.
+            Whether to leave out rows of ``data`` that are not within the sides, with a warning.
         seed : int, default=0
             The same seed and the same answers give the same queries.
 
@@ -207,7 +214,7 @@ class Experiment(KeptRun):
         -------
         experiment : Experiment
         """
-        every = _sides_of(sides)
+        every = _parse_sides(sides)
         if skip_outside and data is None:
             raise ValueError("skip_outside is about rows of data, got skip_outside=True, data=None")
         if direction not in ("maximize", "minimize"):
@@ -218,23 +225,23 @@ class Experiment(KeptRun):
         taken = [side.name for side in every] + [answer] * bool(answer)
         limited = read_limits(limits, taken)
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
-        scored = _score_of(score, every)
+        scored = _parse_score(score, every)
         cost = read_costs(costs, every)
-        asked = {"score": score, "block": block, "limits": written(limited)}
+        asked = {"score": score, "block": block, "limits": format_limits(limited)}
         for name, given in {**asked, "constraints": constraints, "costs": cost and costs}.items():
             if regions and given:
                 raise ValueError(f"{name} {NOT_OF_REGIONS[name]}; got regions=True and {given!r}")
-        every = [side.listed() if regions else side.rounded_to_grid() for side in every]
+        every = [side.with_value_list() if regions else side.rounded_to_grid() for side in every]
         settings: dict[str, Any] = {
-            "bounds": _bounds_of(every, constraints),
-            "alpha": variance_of(noise),
+            "bounds": _make_bounds(every, constraints),
+            "alpha": noise_variance(noise),
             "direction": direction,
             "random_state": seed,
         }
         if regions:
             optimizer: Any = GPOOOptimizer(**settings).start()
         else:
-            optimizer = _search_within(limited, {**settings, "cost": cost}).start()
+            optimizer = _make_search(limited, {**settings, "cost": cost}).start()
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), StateLock(), optimizer
         notes = {"title": title, "answer": answer, "unit": unit, "block": block}
@@ -248,7 +255,7 @@ class Experiment(KeptRun):
         return self
 
     def _begin_with_past(self, past: PastAnswers) -> None:
-        """Begin with the rows of a table, and with their numbers if each has one of its own."""
+        """Add the rows of a table to a new run, with their own numbers if these are distinct."""
         self._optimizer, rows, lost = _with_past(self._optimizer, past.rows)
         numbers: list[Any] = [row.number for row in rows]
         if None in numbers or len(set(numbers)) < len(numbers):
@@ -260,18 +267,18 @@ class Experiment(KeptRun):
         self._leave_out(past)
         self._count()
         limits, records = outcome_limits(self._optimizer), self._records.items()
-        outcomes = [outcomes_of(record.measured, limits, number) for number, record in records]
+        outcomes = [outcome_values(record.measured, limits, number) for number, record in records]
         if self._block or self._score is not None or any(outcomes):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         self._check_measured(self._numbers)
 
     def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
-        """Return :func:`read_answers` for tables of the experiment as it is now."""
+        """Return :func:`read_answers` with the present sides, limits, score and block."""
         return partial(
             read_answers,
             sides=self._sides,
             answer=None if self._score is not None else answer or self._labels["answer"] or None,
-            limited=measured_for(outcome_limits(self._optimizer)),
+            limited=required_measurements(outcome_limits(self._optimizer)),
             scored=_measured_in(self._score, self._sides),
             block=self._block,
             unit=self._labels["unit"],
@@ -280,28 +287,28 @@ class Experiment(KeptRun):
         )
 
     def _leave_out(self, past: PastAnswers) -> None:
-        """Keep what was wrong with rows of a table that are left out."""
-        self._left_out += [in_one_line(f"{today()}: {text}") for text in past.left_out]
+        """Store the errors of the rows of a table that were left out."""
+        self._left_out += [to_one_line(f"{today()}: {text}") for text in past.left_out]
 
     # -- asking and telling -----------------------------------------------------------------
 
     def ask(self, n: int = 1, *, another: bool = False) -> list[dict[str, Any]]:
         """Return the next queries, each to be evaluated once.
 
-        Asking again before anything was told returns the same queries; more than before returns
-        them and others. Earlier queries without an answer stay pending as well: see
+        Until an answer is told, ``ask`` returns the same queries again, followed by new ones if
+        ``n`` is larger than before. Earlier queries without an answer stay pending as well: see
         :meth:`pending`.
 
-        The first queries are a design in which every value of a list occurs, and every one about as
-        often: at least ten, or as many as the longest list has values, at most 25, or as many as
-        are asked for at first, such as 96 for a plate.
+        The first queries are a design in which all values of a list occur about equally often. It
+        has ten queries, or as many as the longest list has values, but at most 25. If the first
+        call has a larger ``n``, such as 96 for a plate, it has ``n`` queries.
 
         Parameters
         ----------
         n : int, default=1
             Number of queries.
         another : bool, default=False
-            Whether they are to be others than those asked before, as for a second oven.
+            Whether to return new queries instead of the pending ones, as for a second oven.
 
         Returns
         -------
@@ -317,7 +324,7 @@ class Experiment(KeptRun):
                 told = [i for i, event in enumerate(before) if event[0] in ("tell", "fail")]
                 asked = sum(event[0] == "ask" for event in before[max(told, default=0) :])
                 first = asked if another else 0
-                self._begin_with(first + n)
+                self._enlarge_first_design(first + n)
                 queries = self._optimizer.ask(first + n)[first:]
                 if len(self._optimizer._events) > len(before):
                     self._count()
@@ -328,8 +335,8 @@ class Experiment(KeptRun):
             pending = {entry.query: entry for entry in self._entries if entry.status == "pending"}
             return [pending[query].as_dict() for query in queries]
 
-    def _begin_with(self, n: int) -> None:
-        """Let the first design have n queries, if it has fewer and nothing is known yet."""
+    def _enlarge_first_design(self, n: int) -> None:
+        """Enlarge the first design to n queries, unless an answer or a failure was told before."""
         optimizer = self._optimizer
         known = any(entry.status != "pending" for entry in self._entries)
         if isinstance(optimizer, Search) and not known and 0 < optimizer._n_initial < n:
@@ -347,32 +354,32 @@ class Experiment(KeptRun):
         date: str | None = None,
         measured: Mapping[str, float | str] | None = None,
     ) -> dict[str, Any]:
-        """Report an answer.
+        """Tell an answer.
 
         Parameters
         ----------
         answer : float, str or sequence of float
             The answer. A text such as ``"12 of 300"`` is a proportion, 4 if the unit is % and
-            0.04 if not, whose noise follows from the counts. Several numbers, as a list or as in
-            ``"14.7 15.3"``, are measurements of this one run: the answer is their mean, and its
-            noise their standard error, which is itself uncertain below about five of them. Where
-            all are equal its noise is as usual.
-            None, or left out, if it is computed from ``measured`` by a score.
+            0.04 if not; its noise variance follows from the counts. Several numbers, as a list or
+            a text such as ``"14.7 15.3"``, are replicate measurements of this one run: the answer
+            is their mean, and its noise their standard error, which is itself uncertain below about
+            five of them. If all are equal, the noise of the experiment applies.
+            None if a score computes the answer from ``measured``.
         query : int, default=None
-            Number of the query, which must be pending. None where only one is, or for what was not
-            asked, ``at`` a setting of one's own.
+            Number of the query, which must be pending. None if only one query is pending, or for an
+            answer ``at`` a setting that was not asked.
         at : dict, default=None
-            The setting that it was measured at, where that is not exactly what was asked: a value
-            for every side, as a number or a text. With ``query`` it was set instead of that one.
+            The setting of the measurement, if it is not exactly the one asked: a value for every
+            side, as a number or a text. With ``query`` it replaces the setting of that query.
         noise : float, default=None
-            Standard deviation of the noise in this answer, where it is another than usual.
+            Standard deviation of the noise in this answer; None for that of the experiment.
         note, operator : str, default=None
-            For the notebook: a remark, and who measured.
+            For the notebook: a remark, and the name of the operator.
         date : str, default=None
-            When, as YYYY-MM-DD; None for today.
+            Date of the measurement, as YYYY-MM-DD; None for today.
         measured : dict, default=None
-            Further measurements, numbers or texts by name. They are saved and exported. What has
-            a limit is learned from, and must be a number; it may be missing.
+            Further measurements, numbers or texts by name. They are saved and exported. An outcome
+            with a limit must be a number; the model of the limit learns from it. It may be missing.
 
         Returns
         -------
@@ -387,11 +394,13 @@ class Experiment(KeptRun):
             record.add_note(told.note)
         with self._changing():
             self._check_told(told is not None, noise)
-            value, alpha = (self._scored(query, at, record), None) if told is None else told[:2]
+            value, alpha = (
+                (self._compute_score(query, at, record), None) if told is None else told[:2]
+            )
             return self._take(query, at, value, alpha, record)
 
     def _check_told(self, is_told: bool, noise: float | None = None) -> None:
-        """Raise ValueError if an answer is told that is computed, or none that is not."""
+        """Raise ValueError unless exactly one of an answer and a score is given."""
         if self._score is None and not is_told:
             raise ValueError("there is no answer: give the number that was measured")
         if self._score is not None and (is_told or noise is not None):
@@ -400,28 +409,30 @@ class Experiment(KeptRun):
                 "answer or its noise"
             )
 
-    def _counting(self) -> list[str]:
-        """Return the names of what is measured besides the answer and is learned from."""
-        limited = measured_for(outcome_limits(self._optimizer))
+    def _measurement_names(self) -> list[str]:
+        """Return the names of the measurements that the limits and the score need."""
+        limited = required_measurements(outcome_limits(self._optimizer))
         return list(dict.fromkeys([*limited, *_measured_in(self._score, self._sides)]))
 
     def _not_used(self) -> list[str]:
-        """Return the names of what was measured, as in a table, and is not learned from."""
+        """Return the names of the measurements that no limit, score or block uses."""
         names = dict.fromkeys(name for each in self._entries for name in each.record.measured)
-        used = [*self._counting(), self._block]
+        used = [*self._measurement_names(), self._block]
         return [name for name in names if name not in used]
 
     def _check_names(self, measured: Mapping[str, Any]) -> None:
-        """Raise a ValueError for a name that differs from one that counts in capitals alone."""
-        names = [*self._counting(), self._block]
+        """Raise ValueError for a name that differs only in case from the name of a measurement."""
+        names = [*self._measurement_names(), self._block]
         meant = {name.casefold(): name for name in names}
         for name, value in measured.items():
             right = meant.get(name.strip().casefold(), name)
             if value != "" and name.strip() not in names and right != name:
                 raise ValueError(f"measured has no effect under the name {name!r}: write {right!r}")
 
-    def _scored(self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord) -> float:
-        """Return the score of what is told of a query."""
+    def _compute_score(
+        self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord
+    ) -> float:
+        """Return the score of the measurements of a query, or of a setting ``at``."""
         assert self._score is not None
         values = {} if at is None else self._setting(at)
         if at is None or query is not None:
@@ -439,9 +450,9 @@ class Experiment(KeptRun):
         date: str | None = None,
         measured: Mapping[str, float | str] | None = None,
     ) -> dict[str, Any]:
-        """Report that there is no answer, because the evaluation failed.
+        """Tell that there is no answer, because the evaluation failed.
 
-        The query is left out for a while, and nothing is learned from it.
+        The query is not asked again for a while. The model of the answers does not change.
 
         Parameters
         ----------
@@ -471,17 +482,17 @@ class Experiment(KeptRun):
         date: str | None = None,
         measured: Mapping[str, float | str] | None = None,
     ) -> dict[str, Any]:
-        """Leave a query out, for a reason that says nothing of its setting.
+        """Skip a query, for a reason that does not depend on its setting.
 
-        It is no failure, and nothing is learned from it. It may be suggested again some answers
-        later, as if it had failed.
+        A skipped query is not counted as a failure, and no model learns from it. As after a
+        failure, the same setting may be asked again some answers later.
 
         Parameters
         ----------
         query : int, default=None
             As for :meth:`tell`.
         note : str, default=None
-            Why.
+            The reason.
         operator, date, measured
             As for :meth:`tell`.
 
@@ -496,17 +507,17 @@ class Experiment(KeptRun):
             return self._take(query, None, None, None, record)
 
     def repeat(self, query: int) -> dict[str, Any]:
-        """Ask for another answer at the setting of an earlier query, as a replicate.
+        """Ask for a replicate: another answer at the setting of an earlier query.
 
         Parameters
         ----------
         query : int
-            Number of the earlier one.
+            Number of the earlier query.
 
         Returns
         -------
         entry : dict
-            The new one, which is pending, as in :meth:`history`.
+            The new query, which is pending, as in :meth:`history`.
         """
         with self._changing():
             asked = self._entry(query).query
@@ -532,18 +543,20 @@ class Experiment(KeptRun):
         measured: Mapping[str, float | str] | None = None,
         by: str | None = None,
     ) -> dict[str, Any]:
-        """Write notes on a query into the notebook; what has a limit is learned from.
+        """Write notes and measurements of a query into the notebook.
+
+        If a limit, the score or the block uses a measurement, its new value repeats the run.
 
         Parameters
         ----------
         query : int
             Its number.
         note, operator, date : str, default=None
-            As for :meth:`tell`; None for what they were.
+            As for :meth:`tell`; None to keep the present text.
         measured : dict, default=None
-            As for :meth:`tell`. Names that are not in it stay; an empty text takes one out.
+            As for :meth:`tell`. Measurements of other names stay; an empty text removes one.
         by : str, default=None
-            Who writes, for :meth:`changes`, which keep what is replaced.
+            Name of the author, for :meth:`changes`, which lists the replaced values.
 
         Returns
         -------
@@ -552,11 +565,11 @@ class Experiment(KeptRun):
         """
         with self._changing():
             entry = self._entry(query)
-            before, known = entry.as_dict(), self._learned_of(entry.record)
+            before, known = entry.as_dict(), self._tell_arguments(entry.record)
             entry.record.write(note, operator, date, measured)
             self._check_names(measured or {})
             self._records[entry.number] = entry.record
-            learns = known != self._learned_of(entry.record) or self._score is not None
+            learns = known != self._tell_arguments(entry.record) or self._score is not None
             if learns and entry.answer is not None:
                 self._repeat(self._optimizer._events, len(self._optimizer._events))
                 entry = self._entry(query)
@@ -575,38 +588,38 @@ class Experiment(KeptRun):
         score: str | None = None,
         by: str | None = None,
     ) -> None:
-        """Go on with other ranges, or another value in a list, other constraints or limits.
+        """Change the ranges, values of lists, constraints, limits, costs, blocks or the score.
 
-        The run is repeated with the same answers within these ranges; pending queries stay pending,
-        and must satisfy new constraints. What was written down of a new limit or block counts from
-        the start.
+        The experiment repeats its run with the same answers. Pending queries stay pending, and must
+        satisfy new constraints. Measurements that were recorded earlier count for a new limit or
+        block.
 
         Parameters
         ----------
         sides : list of str or Side, or dict
-            As in :meth:`create`, those that change. All that was told must be within them.
+            The sides that change, as in :meth:`create`. The settings of all queries must be within
+            them.
         constraints : str or list of str, default=None
-            The constraints from now on; None for those there were.
+            The new constraints; None to keep the present ones.
         limits : str or list of str, default=None
-            The limits on what else is measured from now on, as in :meth:`create`; None for those
-            there were.
+            The new limits, as in :meth:`create`; None to keep the present ones.
         costs : str or list of str, default=None
-            What experiments cost, as in :meth:`create`, also those so far; None for what it was.
+            The new costs of all experiments, past ones included, as in :meth:`create`; None to keep
+            the present ones.
         block : str, default=None
-            What tells blocks of answers apart from now on, as in :meth:`create`; an empty text for
-            nothing, None for what it was.
+            The new field that names blocks, as in :meth:`create`; an empty text for no blocks, None
+            to keep the present one.
         answer_range : str or pair of floats, default=None
-            What averages of answers are within from now on, as in :meth:`create`; None for what it
-            was.
+            The new range of averages, as in :meth:`create`; None to keep the present one.
         score : str, default=None
-            What answers are computed from, as in :meth:`create`, also those so far; None for what
-            it was. Answers that were told count as measured, under the name of the answer, or
-            "answer" if it has none; without the errors that were told with them. An empty text
-            takes these as the answers again.
+            The new score of all queries, past ones included, as in :meth:`create`; None to keep the
+            present one. A first score makes earlier answers measurements, under the name of the
+            answer, or "answer" if it has none; the noise that was told with them is dropped. An
+            empty text removes the score, and these measurements become the answers again.
         by : str, default=None
-            Who changes them, for :meth:`changes`.
+            Name of the author, for :meth:`changes`.
         """
-        changed = {side.name: side.rounded_to_grid() for side in _sides_of(sides)}
+        changed = {side.name: side.rounded_to_grid() for side in _parse_sides(sides)}
         with self._changing():
             if self._has_regions:
                 raise ValueError("the ranges of an experiment over regions cannot be changed")
@@ -623,9 +636,9 @@ class Experiment(KeptRun):
             elif isinstance(constraints, str):
                 constraints = [constraints]
             every = [changed.get(side.name, side) for side in self._sides]
-            # As it began: what was set since is among the events.
+            # Start from the initial parameters: later changes of them are events of the run.
             other = clone(self._optimizer._repeated([]))
-            other.set_params(bounds=_bounds_of(every, list(constraints)))
+            other.set_params(bounds=_make_bounds(every, list(constraints)))
             if costs is not None or self._costs:
                 other.set_params(cost=read_costs(self._costs if costs is None else costs, every))
             taken = names + [self._labels["answer"]] * bool(self._labels["answer"])
@@ -635,33 +648,33 @@ class Experiment(KeptRun):
                 ours = EIOptimizer if before_limits else GPUCBOptimizer
                 if type(other) is ours and given.get("regret", "simple") == "simple":
                     shared = ("bounds", "alpha", "direction", "cost", "random_state")
-                    other = _search_within(limited, {name: given[name] for name in shared})
+                    other = _make_search(limited, {name: given[name] for name in shared})
                 else:
                     other.set_params(limits=dict(limited) or None)
             other.start()
-            events = self._events_within(other)
+            events = self._convert_events(other)
             self._check_pending(other._run.space)
             before = self._limits()
             block = self._block if block is None else block
             self._block = read_block(block, [*taken, *outcome_limits(other)])
             self._range = self._range if answer_range is None else read_range(answer_range)
             if score is not None:
-                events = self._with_score(_score_of(score, every), events)
+                events = self._with_score(_parse_score(score, every), events)
             self._repeat(events, -1, other)
-            self._changes += differences(None, before, self._limits(), check_by(by))
+            self._changes += differences(None, before, self._limits(), checked_author(by))
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
-        """Take another score; the events with the answers that are no score, if there is none."""
+        """Set another score; return the events, with told answers again if ``score`` is None."""
         if score is not None and self._has_regions:
             raise ValueError("a score is for single settings, not for regions")
-        name = self._labels["answer"] or TOLD
+        name = self._labels["answer"] or DEFAULT_ANSWER_NAME
         if self._score is None and score is not None:
             for entry in self._entries:
                 if entry.answer is not None:
                     record = self._records.setdefault(entry.number, entry.record)
                     record.measured = {name: entry.answer, **record.measured}
         if self._score is not None and score is None:
-            told = Score.parse(quoted(name))
+            told = Score.parse(quote(name))
             ended = {entry.ended: entry for entry in self._entries if entry.answer is not None}
             events = list(events)
             for i, entry in ended.items():
@@ -676,13 +689,13 @@ class Experiment(KeptRun):
         return events
 
     def _limits(self) -> dict[str, Any]:
-        """Return the sides by their names, the constraints, the limits and the block, as texts."""
+        """Return all settings that :meth:`change` can change, as a dict of texts."""
         rules = {
             "constraints": "; ".join(self._constraints),
-            "limits": "; ".join(written(outcome_limits(self._optimizer))),
+            "limits": "; ".join(format_limits(outcome_limits(self._optimizer))),
             "costs": "; ".join(self._costs),
             "block": self._block,
-            "answer_range": written_range(self._range),
+            "answer_range": format_range(self._range),
             "score": self._score.text if self._score is not None else "",
         }
         return {**{side.name: str(side) for side in self._sides}, **rules}
@@ -690,19 +703,21 @@ class Experiment(KeptRun):
     def _note_changes(
         self, before: dict[str, Any], after: dict[str, Any] | None, by: str | None
     ) -> None:
-        """Keep what an entry was before it was changed, or taken back for None."""
-        new = {} if after is None else of_entry(after)
-        self._changes += differences(before["query"], of_entry(before), new, check_by(by))
+        """Record the differences of an entry before and after a change; None if it was removed."""
+        new = {} if after is None else editable_fields(after)
+        self._changes += differences(
+            before["query"], editable_fields(before), new, checked_author(by)
+        )
 
     def _check_pending(self, space: ParameterSpace) -> None:
-        """Raise ValueError if what is pending violates a constraint that was not there before."""
+        """Raise ValueError if a pending query violates a new constraint."""
         if space.feasible is None:
             return
         before = {text.strip() for text in self._constraints}
         for entry in self._entries:
             if entry.status != "pending":
                 continue
-            violated = space.feasible.violated(space.point(entry.query.params))
+            violated = space.feasible.violations(space.point(entry.query.params))
             for text in violated:
                 if text not in before:
                     raise ValueError(
@@ -710,12 +725,12 @@ class Experiment(KeptRun):
                         "or skip it, before the constraint is added"
                     )
 
-    def _events_within(self, other: Any) -> list[Any]:
-        """Return the events so far, in the coordinates of an optimizer with other sides."""
+    def _convert_events(self, other: Any) -> list[Any]:
+        """Return the events of the run, in the coordinates of ``other``, which has other sides."""
         old, new = self._optimizer._run.space, other._run.space
         number = {id(entry.query): entry.number for entry in self._entries}
 
-        def moved(setting: dict[str, Any], what: str) -> np.ndarray:
+        def convert(setting: dict[str, Any], what: str) -> np.ndarray:
             try:
                 return new.point(setting)
             except ValueError as error:
@@ -726,7 +741,7 @@ class Experiment(KeptRun):
             if kind in (*LEARNING, "outcomes"):
                 events.append(None)
             elif kind == "fit":
-                X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
+                X = [convert(old.setting(x), "an answer of the past") for x in rest[0]]
                 events.append((kind, np.array(X), rest[1]))
             elif kind == "set":
                 known = set(other.get_params(deep=False)) - {"bounds", "limits", "cost"}
@@ -734,10 +749,10 @@ class Experiment(KeptRun):
                 events.append((kind, others))
             else:
                 query = rest[0]
-                point = moved(query.params, f"query {number.get(id(query), '')}".strip())
+                point = convert(query.params, f"query {number.get(id(query), '')}".strip())
                 told = isinstance(query, PointsQuery)
                 there = PointsQuery(point[None]) if told else other.domain_.placed_arm(point)
-                events.append((kind, there.named(new), *rest[1:]))
+                events.append((kind, there.with_names(new), *rest[1:]))
         return events
 
     def add_table(
@@ -747,21 +762,21 @@ class Experiment(KeptRun):
         *,
         skip_outside: bool = False,
     ) -> list[dict[str, Any]]:
-        """Report answers that are in a table.
+        """Tell all answers in a table.
 
         Parameters
         ----------
         path : path
-            A file of any kind that :mod:`skgpb.lab.datasets.table` reads, with a column for
+            A file of any format that :mod:`skgpb.lab.datasets.table` reads, with a column for
             every side, and one of answers. Rows without an answer are passed over. Rows that
-            violate a constraint are taken, with a note and a warning that name it. What
-            ``export`` wrote has more: standard errors, failures, what was skipped, and the
-            notebook; queries that are pending elsewhere are passed over.
+            violate a constraint are used, with a note and a warning that name it. A table that
+            ``export`` wrote has more: standard errors, failures, skipped queries, and the notebook;
+            its pending queries are passed over.
         answer : str, default=None
-            Column of the answers; None for the name of the answer or, if there is none, for the
+            Column of the answers; None for the name of the answer or, if it has none, for the
             only column that is no side.
         skip_outside : bool, default=False
-            Whether rows with a value that is missing or not on its side are left out, with a
+            Whether to leave out rows with a value that is missing or not on its side, with a
             warning that names them.
 
         Returns
@@ -772,41 +787,41 @@ class Experiment(KeptRun):
         Raises
         ------
         ValueError
-            If rows are not within the sides, or no table is there: nothing is taken. The
+            If rows are not within the sides, or the file is no table: then no row is told. The
             message names the rows.
         """
         while True:
-            # Nobody waits while a table is read.
+            # Read the table without the lock of the file, so that other programs need not wait.
             with self._reading():
-                read, known = self._table_reader(answer), self._described()
+                read, known = self._table_reader(answer), self._table_definition()
             past = read(path, skip_outside=skip_outside)
             with self._changing():
-                if self._described() == known:
+                if self._table_definition() == known:
                     return self._take_rows(past)
 
-    def _described(self) -> Any:
-        """Return all that a table is read with."""
+    def _table_definition(self) -> Any:
+        """Return the arguments of :meth:`_table_reader` in a form that can be compared."""
         sides, limits = [side.as_dict() for side in self._sides], outcome_limits(self._optimizer)
         rules = self._constraints, dict(limits), self._block, self._score
         return sides, self._labels["answer"], *rules
 
     def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
-        """Take the rows of a table that have an answer, failed or were skipped."""
+        """Tell the rows of a table that have an answer, failed or were skipped; return entries."""
         rows = [row for row in past.rows if row.status != "pending"]
         if not rows:
             raise ValueError("the table has no row with an answer")
         n = len(self._optimizer._events)
         tell = self._optimizer.tell
-        without_warnings(LimitWarning, tell, *_told(self._optimizer, rows))
+        without_warnings(LimitWarning, tell, *_bulk_tell_arguments(self._optimizer, rows))
         self._leave_out(past)
         self._count()
         ended = (entry for entry in self._entries if entry.ended >= n)
         told = sorted(ended, key=lambda entry: entry.ended)
         for entry, row in zip(told, rows, strict=True):
             row.record.date = row.record.date or today()
-            self._records[entry.number] = entry.record.followed_by(row.record)
+            self._records[entry.number] = entry.record.merge(row.record)
         self._count()
-        # Some of what is learned from may have been written while they were pending.
+        # Measurements may have been written while the queries were pending: repeat with them.
         if self._block or self._score is not None or outcome_limits(self._optimizer):
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         self._check_measured([entry.number for entry in told])
@@ -821,21 +836,21 @@ class Experiment(KeptRun):
         noise: float | None = None,
         by: str | None = None,
     ) -> dict[str, Any]:
-        """Replace an earlier answer, a failure or a setting, as if the right one had been told.
+        """Correct the answer or the setting of a query; also a failure.
 
         Parameters
         ----------
         query : int
             Number of the query.
         answer : float, str, sequence of float or None
-            The right answer, as for :meth:`tell`; None if the evaluation failed. Left out, it stays
-            as it is.
+            The right answer, as for :meth:`tell`; None if the evaluation failed. Leave it out to
+            keep the present answer.
         at : dict, default=None
-            The setting that it was really measured at, as for :meth:`tell`; None if that is right.
+            The setting of the measurement, as for :meth:`tell`; None to keep the present one.
         noise : float, default=None
-            Standard deviation of the noise in this answer; None for what it was.
+            Standard deviation of the noise in this answer; None to keep the present one.
         by : str, default=None
-            Who corrects it, for :meth:`changes`, which keep what it was.
+            Name of the author, for :meth:`changes`, which lists the replaced values.
 
         Returns
         -------
@@ -856,13 +871,13 @@ class Experiment(KeptRun):
                 raise ValueError(f"query {query} has no answer yet: tell it")
             before, events = entry.as_dict(), self._optimizer._events
             if entry.status == "given":
-                changed = self._correct_given(entry, answer, told, at, events)
+                changed = self._correct_past_answer(entry, answer, told, at, events)
             else:
                 changed = entry.ended
                 kind, asked, *rest = events[changed]
                 if at is not None:
-                    asked = self._query_at(at)
-                    if entry.began != entry.ended:  # it was not what was asked
+                    asked = self._query_for_setting(at)
+                    if entry.began != entry.ended:  # drop the ask: its setting was not measured
                         events[entry.began], entry.began = None, entry.ended
                 if answer is None:
                     kind, rest = "fail", ["told as failed"]
@@ -882,7 +897,7 @@ class Experiment(KeptRun):
             self._note_changes(before, after, by)
             return after
 
-    def _correct_given(
+    def _correct_past_answer(
         self,
         entry: Entry,
         answer: Any,
@@ -890,7 +905,7 @@ class Experiment(KeptRun):
         at: Mapping[str, Any] | None,
         events: list[Any],
     ) -> int:
-        """Correct an answer of the past among the events; the place of what has changed."""
+        """Correct an answer of the past data in place; return the index of its event."""
         if answer is None:
             raise ValueError(
                 f"query {entry.number} is of the past data: it has an answer, which can be "
@@ -910,20 +925,20 @@ class Experiment(KeptRun):
         events[0] = kind, X, y
         return 0
 
-    def _query_at(self, at: Mapping[str, Any]) -> PointsQuery:
-        """Return what is told of a setting that was not asked."""
+    def _query_for_setting(self, at: Mapping[str, Any]) -> PointsQuery:
+        """Return the query for a setting that was not asked."""
         space = self._optimizer._run.space
-        return PointsQuery(space.point(self._setting(at))[np.newaxis]).named(space)
+        return PointsQuery(space.point(self._setting(at))[np.newaxis]).with_names(space)
 
     def undo(self, *, by: str | None = None) -> dict[str, Any]:
         """Undo the last answer or failure.
 
-        Its query is pending again; what was told of another setting than was asked is gone.
+        Its query is pending again. If its setting was given as ``at``, its entry is removed.
 
         Parameters
         ----------
         by : str, default=None
-            Who takes it back, for :meth:`changes`, which keep what it was.
+            Name of the author, for :meth:`changes`, which lists the removed values.
 
         Returns
         -------
@@ -944,22 +959,22 @@ class Experiment(KeptRun):
             return entry.as_dict()
 
     def changes(self) -> list[dict[str, Any]]:
-        """Return what was corrected, taken back or written anew, in order.
+        """Return all corrections, undone answers and changed notes and rules, in order.
 
         Returns
         -------
         changes : list of dicts
-            ``query``, a number, or None for limits and constraints; ``what``, a key of
-            :meth:`history`, or the name of a side; ``before`` and ``after``, None for nothing;
-            ``when``, such as "2026-01-31T16:05:00"; and ``by``, a text.
+            ``query``, a number, or None for the rules of the experiment; ``what``, a key of
+            :meth:`history`, or the name of a side or rule; ``before`` and ``after``, the values,
+            None for an empty one; ``when``, such as "2026-01-31T16:05:00"; and ``by``, a text.
         """
         with self._reading():
             return [change.as_dict() for change in self._changes]
 
-    # -- looking ----------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------
 
     def history(self) -> list[dict[str, Any]]:
-        """Return every query, by its number.
+        """Return all queries, in the order of their numbers.
 
         Returns
         -------
@@ -967,18 +982,18 @@ class Experiment(KeptRun):
             With the keys ``query``, its number; ``params``, a value for every side, or for regions
             a pair [low, high] or a list of values; ``status``, one of "pending", "answered",
             "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
-            None; ``noise``, the standard deviation told with it or None; ``reason``, why it
-            failed, or None; ``within_limits``, whether all that has a limit was measured within it,
-            None if some of it was not measured; ``cost``, a number, None without costs; ``note``,
-            ``operator`` and ``date``, texts;
-            ``measured``, a dict of what else was measured; ``measurements``, those that the answer
-            is the mean of, a list, empty for a single one.
+            None; ``noise``, the standard deviation told with it or None; ``reason``, the text of a
+            failure, or None; ``within_limits``, whether all outcomes are within their limits, None
+            if that is open because a measurement is missing; ``cost``, a number, None without
+            costs; ``note``, ``operator`` and ``date``, texts;
+            ``measured``, a dict of further measurements; ``measurements``, a list of the
+            replicates whose mean is the answer, empty for a single measurement.
         """
         with self._reading():
             return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
 
     def pending(self) -> list[dict[str, Any]]:
-        """Return the queries that were asked and have no answer yet.
+        """Return the queries that were asked and have no answer so far.
 
         Returns
         -------
@@ -990,27 +1005,28 @@ class Experiment(KeptRun):
     def best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
         """Return the current recommendation and its uncertainty.
 
-        Of an experiment over regions it is no smaller than the smallest region with an answer.
+        In an experiment over regions the recommendation is no smaller than the smallest region with
+        an answer.
 
         Parameters
         ----------
         side : dict, default=None
-            Of an experiment over regions, the lengths of the sides of the region wanted, in the
+            For experiments over regions: the lengths of the sides of the recommended region, in the
             units of the sides, or as a share of a log scale; for a side of choices or whole numbers
-            how many of them, one if it is left out.
+            the number of its values, which is 1 if the side is missing.
 
         Returns
         -------
         best : dict or None
             None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
-            answer there without its noise; ``interval_95``, a pair; ``beware``, what the interval
-            lacks, a sentence, empty if nothing; ``preferred``, an answered query of which more is
-            expected by the average over models, a dict with ``query`` and ``mean``, None if there
-            is none; ``noise``, the standard deviation of the noise in
-            an answer, known or learned; ``between_blocks``, that of the shifts of blocks, None
-            without any; ``n_answers``; ``best_answer``, the entry of the history
-            with the best answer, if possible of those that were measured within all limits;
-            ``outcomes``, a list with what is expected of each that has a limit, see
+            answer there without its noise; ``interval_95``, a pair; ``beware``, a caveat of the
+            interval as a sentence, empty if there is none; ``preferred``, the answered query with a
+            better mean than the recommendation in the average over models, a dict with ``query``
+            and ``mean``, None if there is none; ``noise``, the standard deviation of the noise in
+            an answer, given or learned; ``between_blocks``, the standard deviation of the shifts of
+            blocks, None without blocks; ``n_answers``; ``best_answer``, the entry of the history
+            with the best answer, preferably within all limits;
+            ``outcomes``, a list with the prediction of each outcome with a limit, see
             :meth:`expect`; and ``within_limits``, the probability that all limits hold.
         """
         with self._reading():
@@ -1019,44 +1035,44 @@ class Experiment(KeptRun):
             return self._best(side)
 
     def gap(self, confidence: float = 0.95) -> float | None:
-        """Return how much better the best setting may be than the one recommended.
+        """Return an upper bound on how much better than the recommendation the best setting is.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Probability, in (0, 1), that the best is better by no more than the gap. With fewer
-            answers than 30, or than 30 (d - 1) for d sides, this is too bold: :ref:`stopping`.
+            Probability, in (0, 1), that the bound holds. With fewer than 30 answers, or than
+            30 (d - 1) for d sides, the bound is too optimistic: :ref:`stopping`.
 
         Returns
         -------
         gap : float or None
-            In units of the answers; None before the first one.
+            In units of the answers; None before the first answer.
         """
         with self._reading():
             known = any(entry.answer is not None for entry in self._entries)
             return float(self._optimizer.gap(1.0 - confidence)) if known else None
 
     def may_stop(self, within: float | None = None, confidence: float = 0.95) -> dict[str, Any]:
-        """Return whether to stop, and what that rests on.
+        """Return whether to stop, with the reasons.
 
         Parameters
         ----------
         within : float, default=None
-            A difference between two settings that does not matter, in units of the answers.
+            Largest difference between two settings that does not matter, in units of the answers.
         confidence : float, default=0.95
             As for :meth:`gap`.
 
         Returns
         -------
         verdict : dict
-            ``enough``, whether one may stop; ``gap``, as of :meth:`gap`, None if the kernel is
-            learned and there are more than two settings: no number of answers that anybody has
-            bounds it then; ``expected_gain``, by how much ten more answers are expected to improve
-            the recommendation, None under limits or for regions; ``n_answers``;
-            ``least_answers``, from how many on the gap is believed; and ``why``, all of it in
-            sentences. Before four answers, or if all are equal, a learned kernel is an assumption:
-            there is neither gap nor gain. With more than two settings it is enough if ten answers
-            or more are there, and ten more are expected to bring at most ``within``.
+            ``enough``, whether one may stop; ``gap``, see :meth:`gap`, None with a learned kernel
+            and more than two settings: no realistic number of answers bounds the gap then;
+            ``expected_gain``, the improvement of the recommendation to be expected of ten more
+            answers, None with limits or for regions; ``n_answers``; ``least_answers``, the number
+            of answers from which the gap can be relied on; and ``why``, all of it in sentences.
+            With fewer than four answers, or if all are equal, the learned kernel is an assumption:
+            ``gap`` and ``expected_gain`` are None. With more than two settings ``enough`` needs at
+            least ten answers, and an expected gain of at most ``within``.
         """
         with self._reading():
             answers = [entry.answer for entry in self._entries if entry.answer is not None]
@@ -1079,21 +1095,21 @@ class Experiment(KeptRun):
         expected : dict
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
             ``interval_95``; ``noise``, the standard deviation of the noise in an answer;
-            ``possible``, whether the constraints allow the setting; ``violates``, those that it
-            breaks; ``outcomes``, a list of dicts with ``name``, ``limit``, a text, ``mean``,
-            ``std`` and ``probability``, that the limit holds, None before it was measured; and
-            ``within_limits``, the probability that all of them hold, None without limits or before
-            all were measured.
+            ``possible``, whether the setting satisfies all constraints; ``violates``, the
+            constraints that it violates; ``outcomes``, a list of dicts with ``name``, ``limit``, a
+            text, ``mean``, ``std`` and ``probability``, that the limit holds, None before the
+            outcome was measured; and ``within_limits``, the probability that all limits hold, None
+            without limits or while an outcome was never measured.
         """
         with self._reading():
             if all(entry.answer is None for entry in self._entries):
                 raise ValueError("nothing can be expected before the first answer")
             setting, limits = self._setting(at), outcome_limits(self._optimizer)
-            outcomes = judgement.outcomes_at(self._optimizer, limits, setting)
-            return judgement.expected(self._optimizer, setting, self._range) | outcomes
+            outcomes = judgement.predict_outcomes(self._optimizer, limits, setting)
+            return judgement.predict_setting(self._optimizer, setting, self._range) | outcomes
 
     def why(self) -> list[dict[str, Any]]:
-        """Return why each pending query is asked, by what is known now.
+        """Return the reason for each pending query, according to the present model.
 
         Returns
         -------
@@ -1101,15 +1117,15 @@ class Experiment(KeptRun):
             ``query``, its number; ``mean`` and ``std``, the prediction of the answer without its
             noise; ``nearest``, the answered query with the most similar setting, a dict with
             ``query``, ``answer``, ``distance``, from 0 to 1, and ``differs``, the names of the
-            sides that differ; and ``why``, a sentence without capital and full stop. Before the
-            first answer ``mean``, ``std`` and ``nearest`` are None.
+            sides with different values; and ``why``, a sentence without capital and full stop.
+            Before the first answer ``mean``, ``std`` and ``nearest`` are None.
         """
         with self._reading():
             pending = [each for each in self._entries if each.status == "pending"]
             answered = [each for each in self._entries if each.answer is not None]
             best = self._best() if pending else None
             if best is None:
-                return [without_answers(each) for each in pending]
+                return [reason_before_answers(each) for each in pending]
             known = self._optimizer, self._sides, answered, best
             asked = [each.query for each in pending]
             moments = self._optimizer.predict_query(asked, return_std=True)
@@ -1123,23 +1139,23 @@ class Experiment(KeptRun):
         *,
         at: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
-        """Return what was expected of an answer that is probably a slip of the pen.
+        """Check an answer before it is told; return its expected range if it is probably a typo.
 
-        A forgotten point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer that is not
-        within what was expected is questioned if it is at least a tenth as probable that one of
-        these was meant, or the opposite sign, as that it is right; and if it is far beyond all
-        others. None before there are five answers.
+        A forgotten decimal point makes 645 of 64.5, a displaced one 7.37 of 73.7. An answer outside
+        of its 95 % interval is questioned if one of these slips, or a wrong sign, is at least a
+        tenth as probable as the answer itself. It is also questioned if it is far beyond all other
+        answers. With fewer than five answers nothing is questioned.
 
         Parameters
         ----------
         answer, query, at
-            As for :meth:`tell`, to which it can be given all the same.
+            As for :meth:`tell`, which also accepts answers that are questioned.
 
         Returns
         -------
         surprise : dict or None
-            ``expected``, a range [low, high]; and ``meant``, the number that was probably meant, or
-            None.
+            None if the answer is not questioned. ``expected``, a range [low, high]; and ``meant``,
+            the number that was probably meant, or None.
         """
         value, alpha, *_ = read_answer(answer, None, unit=self._labels["unit"])
         with self._reading():
@@ -1147,34 +1163,34 @@ class Experiment(KeptRun):
             if not answers or (self._has_regions and at is not None):
                 return None
             optimizer = self._optimizer
-            asked = self._entry_of(query).query if at is None else self._setting(at)
-            mean, std = judgement.most_probable(optimizer, asked)
+            asked = self._entry_or_pending(query).query if at is None else self._setting(at)
+            mean, std = judgement.most_probable_prediction(optimizer, asked)
             noise = optimizer.alpha_ if alpha is None else alpha
-            shift = between_blocks(optimizer) or 0.0
-            std, odds = sqrt(std**2 + noise + shift**2), judgement.WORTH_ASKING
+            shift = block_std(optimizer) or 0.0
+            std, odds = sqrt(std**2 + noise + shift**2), judgement.ODDS_AT_ENTRY
             return judgement.surprise(answers, mean, std, value, odds)
 
     def surprises(
         self, measured: Mapping[str, Any], query: int | None = None
     ) -> dict[str, dict[str, Any]]:
-        """Return what was expected of measurements that are probably slips of the pen.
+        """Return the expected ranges of measurements that are probably typos.
 
-        They are compared with all others, and not with what a model predicts for a setting.
+        Each measurement is compared with all others of its name; no model of the setting is used.
 
         Parameters
         ----------
         measured : dict
-            As for :meth:`tell`. Looked at is what is in the score or has a limit.
+            As for :meth:`tell`. Only names in the score or with a limit are checked.
         query : int, default=None
-            Number of the query, whose own measurements are not among the others.
+            Number of the query, whose earlier measurements are excluded from the comparison.
 
         Returns
         -------
         surprises : dict of dicts
-            By the name of what was measured, as of :meth:`surprise`.
+            By the names of the measurements, each as :meth:`surprise` returns it.
         """
         with self._reading():
-            asked = self._counting()
+            asked = self._measurement_names()
             known = [each.measured for number, each in self._records.items() if number != query]
             found: dict[str, dict[str, Any]] = {}
             for name in asked:
@@ -1186,10 +1202,10 @@ class Experiment(KeptRun):
             return found
 
     def questionable(self) -> list[dict[str, Any]]:
-        """Return the answers that are probably slips of the pen, as all others say.
+        """Return the answers that are probably typos, given all other answers.
 
-        What is improbable when it is told is said by :meth:`surprise`; later answers may show more.
-        Correct it if it is wrong: it may have been taken for noise.
+        :meth:`surprise` checks an answer when it is told; later answers may show more. Correct a
+        wrong answer with :meth:`correct`: the model may have learned too much noise from it.
 
         Returns
         -------
@@ -1200,8 +1216,8 @@ class Experiment(KeptRun):
         with self._reading():
             return judgement.questionable(self._optimizer, self._entries)
 
-    def _entry_of(self, query: int | None) -> Entry:
-        """Return an entry; without a number, the pending one."""
+    def _entry_or_pending(self, query: int | None) -> Entry:
+        """Return the entry with a number; the only pending entry if ``query`` is None."""
         return self._pending_entry(None) if query is None else self._entry(query)
 
     def replicates(self) -> list[dict[str, Any]]:
@@ -1211,70 +1227,71 @@ class Experiment(KeptRun):
         -------
         replicates : list of dicts
             ``params``; ``queries``, their numbers; ``answers``, in the same order; their ``mean``;
-            and their ``spread``, the standard deviation, which does not count the shifts of blocks.
+            and their ``spread``, the standard deviation without the shifts of blocks.
         """
         with self._reading():
             shifts = {each["block"]: each["mean"] for each in blocks_in(self._optimizer)}
-            of = {e.number: block_of(self._record_of(e.number), self._block) for e in self._entries}
+            of = {
+                e.number: block_name(self._get_record(e.number), self._block) for e in self._entries
+            }
             return judgement.replicates(
                 self._entries, {number: shifts.get(block, 0.0) for number, block in of.items()}
             )
 
     def blocks(self) -> list[dict[str, Any]]:
-        """Return how far the answers of each block are from the average of all blocks so far.
+        """Return the shift of each block from the average of all blocks so far.
 
         Returns
         -------
         blocks : list of dicts
-            In the order in which they came: ``block``, its name; ``n_answers``; ``mean`` and
-            ``std``, the prediction of its shift, in units of the answers. Empty before there is
-            a block.
+            In order of first use: ``block``, its name; ``n_answers``; ``mean`` and ``std``, the
+            prediction of its shift, in units of the answers. Empty if no answer has a block.
         """
         with self._reading():
             return blocks_in(self._optimizer)
 
     def trade_offs(self) -> dict[str, Any] | None:
-        """Return which results no other one beats in everything that is in the score.
+        """Return the Pareto front of the measurements in the score.
 
         Returns
         -------
         trade_offs : dict or None
-            ``names`` of what is measured; ``larger_is_better``, a list of bools, as the score has
-            it; ``queries`` and their ``values``, a list of lists; ``beyond``, numbers of those
-            with a measurement beyond a limit; ``best``, numbers of those that no other query beats
-            in everything (the Pareto front), among the results within all limits, or, while there
-            are none, those that lack a measurement; ``hypervolume``, the share of the
-            box between the worst and the best of each measurement that they are better than. None
-            if fewer than two measurements have a direction in the score, or there are fewer than
-            two results.
+            ``names`` of the measurements; ``larger_is_better``, a list of bools, according to the
+            score; ``queries`` and their ``values``, a list of lists; ``beyond``, numbers of the
+            queries with a measurement beyond a limit; ``best``, numbers of the queries that no
+            other query dominates (the Pareto front), among the results within all limits, or, while
+            there are none, among the results that lack a measurement; ``hypervolume``, the share of
+            the box between the worst and the best of each measurement that the front dominates.
+            None if fewer than two measurements have a direction in the score, or there are fewer
+            than two results.
         """
         with self._reading():
             told = [entry.as_dict() for entry in self._entries if entry.answer is not None]
             return None if self._score is None else trade_offs(self._score, told)
 
     def left_out(self) -> list[str]:
-        """Return what was wrong with rows of tables that were left out.
+        """Return the rows of tables that were left out, with the reasons.
 
         Returns
         -------
         left_out : list of str
-            The day, the row and the reason. Beyond a hundred rows of a table only their number.
+            The day, the row and the reason. After the first hundred rows of a table, their number.
         """
         with self._reading():
             return list(self._left_out)
 
     def status(self) -> dict[str, Any]:
-        """Return what the experiment is and how far it is.
+        """Return the definition and the progress of the experiment.
 
         Returns
         -------
         status : dict
             ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
-            deviation where that is known, else None, ``regions``, ``sides``, a list of
+            deviation, None if it is learned, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints``, ``limits`` and ``costs``, lists of texts,
-            ``spent``, what was answered or failed has cost, None without costs, ``block``, what
-            tells blocks apart, ``answer_range`` and ``score``, texts that may be empty,
-            ``not_used``, names of what was measured and is not learned from, ``n_answered``,
+            ``spent``, the total cost of answered and failed queries, None without costs, ``block``,
+            the field that names blocks, ``answer_range`` and ``score``, texts that may be empty,
+            ``not_used``, names of measurements that no limit, score or block uses, ``n_answered``,
             ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
             this name.
         """
@@ -1292,14 +1309,14 @@ class Experiment(KeptRun):
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
                 "constraints": list(self._constraints),
-                "limits": written(outcome_limits(optimizer)),
+                "limits": format_limits(outcome_limits(optimizer)),
                 "costs": list(self._costs),
                 "spent": sum(paid) if self._costs else None,
                 "block": self._block,
-                "answer_range": written_range(self._range),
+                "answer_range": format_range(self._range),
                 "score": "" if self._score is None else self._score.text,
                 "not_used": self._not_used(),
-                **{f"n_{each}": states.count(each) for each in ENDED},
+                **{f"n_{each}": states.count(each) for each in FINAL_STATUSES},
                 "pending": self.pending(),
                 "best": self._best(),
             }
@@ -1312,9 +1329,9 @@ class Experiment(KeptRun):
 
     @property
     def counted(self) -> list[str]:
-        """Names of what is measured besides the answer for limits and the score."""
+        """Names of the measurements that the limits and the score need."""
         with self._reading():
-            return self._counting()
+            return self._measurement_names()
 
     @property
     def optimizer(self) -> Any:
@@ -1327,7 +1344,9 @@ class Experiment(KeptRun):
         answered = [e for e in self._entries if e.answer is not None]
         try:
             if side is None and isinstance(optimizer, GPOOOptimizer):
-                finest = judgement.finest_measured(optimizer, [entry.query for entry in answered])
+                finest = judgement.smallest_region_depth(
+                    optimizer, [entry.query for entry in answered]
+                )
                 query = optimizer.recommend(depth=finest)
             else:
                 query = optimizer.recommend(side=None if side is None else dict(side))
@@ -1337,24 +1356,24 @@ class Experiment(KeptRun):
         sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
         answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
         limits = outcome_limits(optimizer)
-        # Those that were measured within all limits come first, then those of which that is open.
+        # Answers within all limits come first, then answers with a missing measurement.
         order = {True: 0, None: -1, False: -2}
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            **judgement.predicted(optimizer, mean, std, self._range),
-            "beware": judgement.missing(answers, optimizer.alpha is not None),
-            "preferred": judgement.preferred(optimizer, query, answered),
-            "between_blocks": between_blocks(optimizer),
+            **judgement.clipped_prediction(optimizer, mean, std, self._range),
+            "beware": judgement.interval_caveat(answers, optimizer.alpha is not None),
+            "preferred": judgement.preferred_query(optimizer, query, answered),
+            "between_blocks": block_std(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
-            **judgement.outcomes_at(optimizer, limits, query.params),
+            **judgement.predict_outcomes(optimizer, limits, query.params),
         }
 
     # -- entries ----------------------------------------------------------------------------
 
     def _entry(self, query: int) -> Entry:
-        """Return the entry with a number."""
+        """Return the entry with a number; raise ValueError if there is none."""
         for entry in self._entries:
             if entry.number == query:
                 return entry
@@ -1369,7 +1388,7 @@ class Experiment(KeptRun):
         alpha: float | None,
         record: LabRecord,
     ) -> dict[str, Any]:
-        """Take an answer, or None for a failure; its entry."""
+        """Tell an answer, None for a failure; return its entry as a dict."""
         self._check_names(record.measured)
         more, asked = [], dict[str, Any]()
         if at is None:
@@ -1386,49 +1405,51 @@ class Experiment(KeptRun):
                 asked = {"params": entry.as_dict()["params"]}
                 more = [self._withdraw(entry)]
         n = len(self._optimizer._events)
-        learned = self._learned_of(record)
+        learned = self._tell_arguments(record)
         more_told = {name: each for name, each in learned.items() if each and value is not None}
         tell = self._optimizer.tell
         without_warnings(LimitWarning, tell, target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self._entries if entry.ended >= n)
         before = self._records.get(number)
-        if before is not None:  # it was written on while it was pending
-            record = before.followed_by(record)
+        if before is not None:  # notes were written while the query was pending
+            record = before.merge(record)
         self._records[number] = record
         self._count()
-        if value is not None and self._learned_of(record) != learned:
+        if value is not None and self._tell_arguments(record) != learned:
             self._repeat(self._optimizer._events, len(self._optimizer._events))
         if value is not None:
             self._check_measured([number])
         told = self._entry(number).as_dict()
-        # That something else was asked is kept as well.
+        # A setting other than the one asked is a change as well.
         self._changes += differences(number, asked, told, record.operator)
         return told
 
     def _check_measured(self, told: Sequence[int]) -> None:
-        """Warn if the first answers without a measurement that a limit needs are among these."""
+        """Warn if the first answers that lack a measurement for a limit are among ``told``."""
         for name in outcome_limits(self._optimizer):
-            lacking = [e for e in self._entries if e.answer is not None and lacks(e.record, name)]
+            lacking = [
+                e for e in self._entries if e.answer is not None and lacks_outcome(e.record, name)
+            ]
             numbers = {entry.number for entry in lacking}
-            # What a table has no column for was said when it was read.
+            # Columns that a table lacks were warned of when it was read.
             if not numbers or not numbers <= set(told) or 1 < len(told) == len(numbers):
                 continue
-            others = ", ".join(map(quoted_name, lacking[0].record.measured))
+            others = ", ".join(map(quote_name, lacking[0].record.measured))
             but = f", but {others} was" if others and len(told) == 1 else ""
             which = f"quer{'y' if len(numbers) == 1 else 'ies'} "
             which += ", ".join(map(str, sorted(numbers)[:MOST_NAMED]))
             which += ", ..." if len(numbers) > MOST_NAMED else ""
             warn(
-                f"{quoted_name(name)} has a limit and was not measured for {which}{but}: nothing "
+                f"{quote_name(name)} has a limit and was not measured for {which}{but}: nothing "
                 "is known of the limit there",
                 LimitWarning,
             )
 
-    def _learned_of(self, record: LabRecord) -> dict[str, Any]:
-        """Return what is learned of a record, as ``tell`` takes it."""
-        outcomes = outcomes_of(record.measured, outcome_limits(self._optimizer))
-        return {"outcomes": outcomes, "block": block_of(record, self._block)}
+    def _tell_arguments(self, record: LabRecord) -> dict[str, Any]:
+        """Return the outcomes and the block of a record, as keyword arguments of ``tell``."""
+        outcomes = outcome_values(record.measured, outcome_limits(self._optimizer))
+        return {"outcomes": outcomes, "block": block_name(record, self._block)}
 
     def _withdraw(self, entry: Entry) -> int:
         """Delete a query, and return its number, which becomes free."""
@@ -1439,7 +1460,7 @@ class Experiment(KeptRun):
         return entry.number
 
     def _pending_entry(self, query: int | None) -> Entry:
-        """Return the entry of a query to be answered, of the only one for None."""
+        """Return the entry of a pending query; of the only one if ``query`` is None."""
         if query is None:
             pending = [entry for entry in self._entries if entry.status == "pending"]
             if len(pending) == 1:
@@ -1466,7 +1487,7 @@ class Experiment(KeptRun):
         )
 
     def _setting(self, at: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a setting of the right kinds."""
+        """Return a complete setting, with each value converted to the type of its side."""
         names = [side.name for side in self._sides]
         unknown = [name for name in at if name not in names]
         missing = [name for name in names if name not in at]
@@ -1481,14 +1502,16 @@ class Experiment(KeptRun):
             raise ValueError(f"{error}; a region is told by its query, or in a table") from None
 
 
-def _told(optimizer: Any, rows: Sequence[PastAnswer]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return what ``tell`` takes: queries, answers, None for a failure, and noise variances."""
-    queries = [_query_of(optimizer, row.setting) for row in rows]
+def _bulk_tell_arguments(
+    optimizer: Any, rows: Sequence[PastAnswer]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the arguments of ``tell`` for rows: queries, answers, None for failures, variances."""
+    queries = [_row_query(optimizer, row.setting) for row in rows]
     return queries, [row.answer for row in rows], [row.alpha for row in rows]
 
 
-def _query_of(optimizer: Any, setting: dict[str, Any]) -> Any:
-    """Return the setting, or the query about the region, that a row of a table is about."""
+def _row_query(optimizer: Any, setting: dict[str, Any]) -> Any:
+    """Return the setting of a row of a table; the query of its region if it is a region."""
     is_region = any(isinstance(value, Ends) for value in setting.values())
     of_regions = isinstance(optimizer, GPOOOptimizer)
     if not is_region and not (of_regions and optimizer._run.space.n_settings < np.inf):
@@ -1501,9 +1524,15 @@ def _query_of(optimizer: Any, setting: dict[str, Any]) -> Any:
 def _with_past(
     optimizer: Any, rows: Sequence[PastAnswer]
 ) -> tuple[Any, list[PastAnswer], list[Region]]:
-    """Return an optimizer with all that is in a table, and the rows in the order of its events.
+    """Add the rows of a table to an optimizer.
 
-    The last rows are pending ones that a tree would not ask, whose regions are returned as well.
+    Returns
+    -------
+    optimizer : optimizer
+    rows : list of PastAnswer
+        The rows in the order of the events of the optimizer.
+    lost : list of Region
+        Regions of the last rows, pending queries that the tree would not ask.
     """
     given = [row for row in rows if row.status == "given"]
     told = [row for row in rows if row.status not in ("given", "pending")]
@@ -1511,20 +1540,20 @@ def _with_past(
         settings, answers = [row.setting for row in given], [row.answer for row in given]
         without_warnings(LimitWarning, optimizer.fit, settings, answers)
     if told:
-        without_warnings(LimitWarning, optimizer.tell, *_told(optimizer, told))
+        without_warnings(LimitWarning, optimizer.tell, *_bulk_tell_arguments(optimizer, told))
     space = optimizer._run.space
     asked: list[tuple[PastAnswer, Any]] = []
     lost: list[tuple[PastAnswer, Any]] = []
     for row in rows:
         if row.status != "pending":
             continue
-        query = _query_of(optimizer, row.setting)
+        query = _row_query(optimizer, row.setting)
         if isinstance(query, dict):
             point = space.point(query)
             if isinstance(optimizer, GPOOOptimizer):
-                query = Region(point, point, (1,) * len(point)).named(space)
+                query = Region(point, point, (1,) * len(point)).with_names(space)
             else:
-                query = optimizer.domain_.placed_arm(point).named(space)
+                query = optimizer.domain_.placed_arm(point).with_names(space)
         (lost if isinstance(query, Region) else asked).append((row, query))
     if asked:
         events = [("ask", query) for _, query in asked]
@@ -1533,36 +1562,36 @@ def _with_past(
     return optimizer, [*given, *told, *pending], [region for _, region in lost]
 
 
-def _search_within(limits: Limits, settings: dict[str, Any]) -> Search:
-    """Return the search of an experiment, which has limits on other outcomes or none.
+def _make_search(limits: Limits, settings: dict[str, Any]) -> Search:
+    """Return the optimizer of an experiment: with limits another class than without.
 
-    Only the setting that is recommended at the end counts, and not each answer.
+    Simple regret, because the setting that is recommended at the end counts, not each answer.
     """
     if limits:
         return EIOptimizer(limits=dict(limits), **settings)
     return GPUCBOptimizer(regret="simple", **settings)
 
 
-def _score_of(text: str, sides: Sequence[Side]) -> Score | None:
-    """Return the score that a text stands for, which may have settings that are numbers."""
+def _parse_score(text: str, sides: Sequence[Side]) -> Score | None:
+    """Parse a score of measurements and of sides that are numbers; None for an empty text."""
     chosen = [side.name for side in sides if side.kind == "choice"]
     return read_score(text, [side.name for side in sides if side.name not in chosen], chosen)
 
 
 def _measured_in(score: Score | None, sides: Sequence[Side]) -> list[str]:
-    """Return what is measured of all that a score is computed from."""
+    """Return the names in a score that are measurements, not sides; empty if there is no score."""
     taken = [side.name for side in sides]
     return [] if score is None else [name for name in score.names if name not in taken]
 
 
-def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:
-    """Return the box that an optimizer is given."""
+def _make_bounds(sides: Iterable[Side], constraints: list[str]) -> Any:
+    """Return the ``bounds`` parameter of an optimizer, a dict or a Box with constraints."""
     bounds = {side.name: side.bounds for side in sides}
     return Box(bounds, constraints) if constraints else bounds
 
 
-def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:
-    """Return the sides that a user describes."""
+def _parse_sides(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:
+    """Parse the sides of :meth:`Experiment.create`; raise ValueError for equal names or values."""
     if isinstance(sides, Mapping):
         every = [Side.of(name, side) for name, side in sides.items()]
     else:

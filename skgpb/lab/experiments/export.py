@@ -1,4 +1,4 @@
-"""The notebook of an experiment as a table that spreadsheets open."""
+"""Export of the notebook of an experiment to CSV and Excel files."""
 
 from __future__ import annotations
 
@@ -8,40 +8,45 @@ from pathlib import Path
 from typing import Any
 
 from skgpb.lab.experiments import table
-from skgpb.lab.experiments.answers import written_measurements
+from skgpb.lab.experiments.answers import format_measurements
 from skgpb.lab.experiments.entries import jsonable
 from skgpb.lab.experiments.experiment import Experiment
 from skgpb.lab.experiments.sides import Side
-from skgpb.lab.experiments.texts import protected
+from skgpb.lab.experiments.texts import mark_as_text
 from skgpb.utils.install import needs
 
 
-def rows_of(experiment: Experiment) -> list[list[Any]]:
+def notebook_rows(experiment: Experiment) -> list[list[Any]]:
     """Return the header and a row for each query: numbers, texts and None."""
     status, sides, history = experiment.status(), experiment.sides, experiment.history()
     names = [side["name"] for side in status["sides"]]
     unit = f" ({status['unit']})" if status["unit"] else ""
     answer = (status["answer"] or "result") + unit
     while answer in names:
-        answer = table.BOOK + answer
+        answer = table.BOOK_PREFIX + answer
     measured = list(dict.fromkeys(name for entry in history for name in entry["measured"]))
-    book = table.booked([*names, answer])
+    book = table.notebook_columns([*names, answer])
     taken = [*names, answer, *book.values()]
-    words = table.marked(taken)
+    words = table.measured_prefix(taken)
     header = [book[table.NUMBER], *names, answer, book[table.ERROR], book[table.STATUS]]
-    unclear = {name for name in measured if name in taken or name.startswith((words, table.BOOK))}
+    unclear = {
+        name for name in measured if name in taken or name.startswith((words, table.BOOK_PREFIX))
+    }
     header += [words + name if name in unclear else name for name in measured]
     several = any(entry["measurements"] for entry in history)
     header += [book[table.MEASUREMENTS]] * several + [book[name] for name in table.WRITTEN]
     rows = [
         [
             entry["query"],
-            *(_value(side, entry["params"][side.name], status["regions"]) for side in sides),
+            *(
+                _format_cell_value(side, entry["params"][side.name], status["regions"])
+                for side in sides
+            ),
             entry["answer"],
             entry["noise"],
             entry["status"],
             *(entry["measured"].get(name) for name in measured),
-            *[written_measurements(entry["measurements"])] * several,
+            *[format_measurements(entry["measurements"])] * several,
             *(entry[name] for name in table.WRITTEN),
         ]
         for entry in history
@@ -49,14 +54,14 @@ def rows_of(experiment: Experiment) -> list[list[Any]]:
     return [header, *rows]
 
 
-def _value(side: Side, value: Any, with_regions: bool) -> Any:
-    """Return the value of a side, or the values of a region, as a number or a text."""
+def _format_cell_value(side: Side, value: Any, with_regions: bool) -> Any:
+    """Format the value of a side, or the values of a region, as a number or a text."""
     if with_regions and isinstance(value, str):
-        return side.written([value])  # not to be taken for several
-    if value is None or isinstance(value, (bool, list)):  # as Side.value reads it
+        return side.format_region([value])  # quoted if it looks like a list
+    if value is None or isinstance(value, (bool, list)):  # as a text that Side.value parses
         levels = side.bounds if side.kind == "choice" else []
         same = [str(each) for each in levels if jsonable(each) == value]
-        return same[0] if same or not isinstance(value, list) else side.written(value)
+        return same[0] if same or not isinstance(value, list) else side.format_region(value)
     return value
 
 
@@ -76,19 +81,19 @@ def as_csv(experiment: Experiment, *, decimal_comma: bool = False) -> bytes:
     """
     out = io.StringIO()
     writer = csv.writer(out, delimiter=";" if decimal_comma else ",", lineterminator="\r\n")
-    for row in rows_of(experiment):
+    for row in notebook_rows(experiment):
         writer.writerow([_cell(value, decimal_comma) for value in row])
     return out.getvalue().encode("utf-8-sig")
 
 
 def _cell(value: Any, decimal_comma: bool) -> Any:
     if isinstance(value, str):
-        return protected(value, formulas=True)
+        return mark_as_text(value, formulas=True)
     if isinstance(value, float):
         text = repr(value)
         if not decimal_comma:
             return text
-        # 1,125 may also be a thousand and more; 1,1250 may not.
+        # Append a zero to 1,125, which may also be a number with a thousands separator.
         digits, e, exponent = text.replace(".", ",").partition("e")
         return (
             f"{digits}0{e}{exponent}"
@@ -119,19 +124,19 @@ def as_excel(experiment: Experiment) -> bytes:
     book = Workbook()
     sheet = book.active
     sheet.title = "results"
-    for i, row in enumerate(rows_of(experiment), 1):
+    for i, row in enumerate(notebook_rows(experiment), 1):
         for j, value in enumerate(row, 1):
             cell = sheet.cell(i, j)
-            cell.value = protected(value, formulas=False) if isinstance(value, str) else value
+            cell.value = mark_as_text(value, formulas=False) if isinstance(value, str) else value
             if isinstance(value, str):
-                cell.data_type = "s"  # and no formula
+                cell.data_type = "s"  # openpyxl sets "f" for texts that begin like a formula
     sheet.freeze_panes = "A2"
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
 
 
-# Endings of the files that can be written.
+# Endings of files for export.
 FORMATS = (".csv", ".xlsx")
 
 

@@ -1,10 +1,10 @@
-"""Assessment of an experiment: implausible answers, replicates.
+"""Assessment of an experiment: predictions, typos among the answers, replicates.
 
-An answer is questioned if it is not within what was expected and a slip of the pen is more probable
-than that it is right; while it can still be looked up, already if a slip is a tenth as probable.
-What is expected has Student's distribution around the prediction, whose tails allow for a model
-that is too sure of itself; a slip is a forgotten or displaced decimal point, or the wrong sign,
-three times in a hundred answers.
+An answer is questioned if it is outside of its 95 % interval and a typo is more probable than a
+correct entry; when it is entered, already if a typo is a tenth as probable, because it can still be
+looked up. Correct answers have Student's distribution around the prediction: its tails allow for a
+model whose standard deviations are too small. A typo is a forgotten or displaced decimal point or a
+wrong sign, three times in a hundred answers.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ from skgpb.domains import Cell
 from skgpb.domains.query import Query
 from skgpb.lab.experiments.answers import AnswerRange
 from skgpb.lab.experiments.entries import Entry, jsonable
-from skgpb.lab.experiments.limits import written
-from skgpb.lab.experiments.sides import in_percent, rounded, shown
+from skgpb.lab.experiments.limits import format_limits
+from skgpb.lab.experiments.sides import format_estimate, format_percent, format_value
 from skgpb.optimizers.search import Search
-from skgpb.surrogate.criticism import learned_without
+from skgpb.surrogate.criticism import leave_one_out_refit
 from skgpb.utils.typing import Limits
 
 # Standard deviations on either side of the mean.
 BAND = 1.96
 # With fewer answers intervals depend mostly on assumptions of the program.
 FEWEST_ANSWERS = 10
-# Number of answers from which on implausible answers are questioned: those that are outside of the
-# expected range by more than TIMES its width, and probable slips.
-ENOUGH, TIMES = 5, 2.0
-# By what to multiply what was typed for what was meant, and how often that happens. Where next to
-# nothing is known of the answer none of them is more probable than that it is right.
-# What was meant is at most MOST_DEVIATIONS standard deviations from what was expected.
-MOST_DEVIATIONS = 10.0
+# Number of answers from which on answers are questioned: probable typos, and answers that are
+# outside of the range of all others by more than MAX_WIDTHS times its width.
+MIN_ANSWERS, MAX_WIDTHS = 5, 2.0
+# Prior probabilities of typos, by the factor from the typed to the intended number. The sum is so
+# small that with a very uncertain prediction no typo is more probable than a correct entry.
 SLIPS = {10.0: 0.01, 0.1: 0.01, -1.0: 0.003, 100.0: 0.003, 0.01: 0.003}
-# Odds of a slip from which on an answer is asked about when it is entered: a look at it costs less
-# than a slip that stays.
-WORTH_ASKING = 0.1
+# Largest distance of an intended number from its prediction, in standard deviations.
+MOST_DEVIATIONS = 10.0
+# Odds of a typo from which on an answer is questioned when it is entered: checking the notes costs
+# less than a typo that stays.
+ODDS_AT_ENTRY = 0.1
 
 
-def predicted(optimizer: Any, mean: float, std: float, ends: AnswerRange) -> dict[str, Any]:
-    """Return a prediction as people read it: within the range of what answers can be."""
+def clipped_prediction(
+    optimizer: Any, mean: float, std: float, ends: AnswerRange
+) -> dict[str, Any]:
+    """Return a prediction as a dict, with mean and interval clipped to the range of answers."""
     low, high = ends
     numbers = [mean, mean - BAND * std, mean + BAND * std]
     numbers = [x if low is None else max(x, low) for x in numbers]
@@ -57,27 +59,33 @@ def predicted(optimizer: Any, mean: float, std: float, ends: AnswerRange) -> dic
     }
 
 
-def expected(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict[str, Any]:
-    """Return the prediction of the answer at a setting."""
+def predict_setting(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict[str, Any]:
+    """Return the prediction of the answer at a setting, and the constraints that it violates."""
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
     feasible = optimizer._run.space.feasible
     point = optimizer._run.space.point(setting)
-    violated = [] if feasible is None else feasible.violated(point)
+    violated = [] if feasible is None else feasible.violations(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},
-        **predicted(optimizer, mean, std, ends),
+        **clipped_prediction(optimizer, mean, std, ends),
         "possible": not violated,
         "violates": violated,
     }
 
 
-def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict[str, Any]:
-    """Return what is expected at a setting of all that has a limit, and whether limits hold."""
+def predict_outcomes(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict[str, Any]:
+    """Return the prediction of each outcome with a limit, and the probability that all limits hold.
+
+    Returns
+    -------
+    found : dict
+        ``outcomes``, a list of dicts, and ``within_limits``, see :meth:`Experiment.expect`.
+    """
     found = optimizer._limits_at(setting)
     keys = ("name", "mean", "std", "probability", "n_answers")
     outcomes = [
         {"limit": limit, **{key: each[key] for key in keys}}
-        for each, limit in zip(found, written(limits), strict=True)
+        for each, limit in zip(found, format_limits(limits), strict=True)
     ]
     for each in outcomes:
         each["n_missing"] = optimizer._run.n_known - each["n_answers"]
@@ -86,8 +94,8 @@ def outcomes_at(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict
     return {"outcomes": outcomes, "within_limits": within}
 
 
-def limits_hold_in_words(found: dict[str, Any]) -> list[str]:
-    """Return what is expected of all that has a limit, and how probable it is that limits hold."""
+def describe_outcomes(found: dict[str, Any]) -> list[str]:
+    """Describe the result of :func:`predict_outcomes` in lines, one for each limit."""
     lines = []
     for each in found["outcomes"]:
         if each["probability"] is None:
@@ -95,18 +103,18 @@ def limits_hold_in_words(found: dict[str, Any]) -> list[str]:
             continue
         n, n_missing = each["n_answers"], each["n_missing"]
         known = f"; known of {n} of {n + n_missing} results" if n_missing else ""
-        mean, std = each["mean"], each["std"]
+        mean, std = format_estimate(each["mean"], each["std"]), format_value(each["std"], 2)
         lines.append(
-            f"{each['limit']}: holds with probability {in_percent(each['probability'])} "
-            f"(expected {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)}{known})"
+            f"{each['limit']}: holds with probability {format_percent(each['probability'])} "
+            f"(expected {mean} \N{PLUS-MINUS SIGN} {std}{known})"
         )
     if len(lines) > 1 and found["within_limits"] is not None:
-        lines.append(f"all limits hold with probability {in_percent(found['within_limits'])}")
+        lines.append(f"all limits hold with probability {format_percent(found['within_limits'])}")
     return lines
 
 
-def beside_limits(found: dict[str, Any]) -> str:
-    """Return how the best answer stands to the limits, behind "best answer"; empty without any."""
+def limits_remark(found: dict[str, Any]) -> str:
+    """Return a remark whether the best answer is within the limits; empty without limits."""
     said = {
         True: "within the limits ",
         None: "(not every limit measured) ",
@@ -115,18 +123,19 @@ def beside_limits(found: dict[str, Any]) -> str:
     return said[found["best_answer"]["within_limits"]] if found["outcomes"] else ""
 
 
-def beside_answer(entry: Mapping[str, Any]) -> str:
-    """Return how the answer of an entry stands to the limits, behind the answer."""
+def answer_remark(entry: Mapping[str, Any]) -> str:
+    """Return a remark if an answer is not within all limits; otherwise an empty text."""
     if entry["answer"] is None or entry["within_limits"]:
         return ""
     is_known = entry["within_limits"] is not None
     return ", beyond a limit" if is_known else ", not every limit measured"
 
 
-def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
-    """Return the prediction of an answer by the most probable model, without its noise.
+def most_probable_prediction(optimizer: Any, asked: Any) -> tuple[float, float]:
+    """Return mean and standard deviation of an answer by the most probable model, without noise.
 
-    What is a slip of the pen was measured with it, and allows for a model that is too sure.
+    No average over models: the constants of :func:`slip` were chosen with this model, and its
+    distribution allows for standard deviations that are too small.
     """
     if isinstance(asked, dict):
         (point,) = optimizer._inputs.points([asked])
@@ -137,8 +146,8 @@ def most_probable(optimizer: Any, asked: Any) -> tuple[float, float]:
     return (-mean if optimizer._params.direction == "minimize" else mean), std
 
 
-def missing(answers: Sequence[float], knows_noise: bool) -> str:
-    """Return what an interval lacks that rests on some answers, empty if nothing."""
+def interval_caveat(answers: Sequence[float], knows_noise: bool) -> str:
+    """Return a caveat of an interval that rests on these answers; empty if there is none."""
     n = len(answers)
     if n > 1 and min(answers) == max(answers):
         return (
@@ -154,8 +163,8 @@ def missing(answers: Sequence[float], knows_noise: bool) -> str:
     )
 
 
-def preferred(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dict[str, Any] | None:
-    """Return the result of which more is expected than of the recommendation; None if of none."""
+def preferred_query(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dict[str, Any] | None:
+    """Return an answered query with a better mean than the recommendation; None if none has."""
     found = None
     if isinstance(optimizer, Search):
         found = optimizer._preferred(best, [entry.query for entry in answered])
@@ -166,12 +175,12 @@ def preferred(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dict[str,
     return {"query": number, "mean": float(mean)}
 
 
-def preferred_in_words(best: Mapping[str, Any]) -> list[str]:
-    """Say in a line where more is expected than at the recommended setting, or in no line."""
+def describe_preferred_query(best: Mapping[str, Any]) -> list[str]:
+    """Describe the preferred query of :meth:`Experiment.best` in a line; no line without one."""
     found = best["preferred"]
     if found is None:
         return []
-    mean, here = (rounded(each["mean"], best["std"]) for each in (found, best))
+    mean, here = (format_estimate(each["mean"], best["std"]) for each in (found, best))
     return [
         f"more is expected at the setting of query {found['query']} ({mean}) than at the "
         f"recommended one ({here}) where several models are averaged; recommended is the best of "
@@ -179,8 +188,8 @@ def preferred_in_words(best: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:
-    """Return the depth in a tree of the smallest of some regions that were measured."""
+def smallest_region_depth(optimizer: Any, queries: Sequence[Query]) -> int | None:
+    """Return the depth in the tree of the smallest region among queries; None without queries."""
     tree: Any = optimizer.domain_.tree
     low, high = np.split(tree.box(0, 1)[0], 2)
 
@@ -198,27 +207,27 @@ def finest_measured(optimizer: Any, queries: Sequence[Query]) -> int | None:
 def surprise(
     answers: Sequence[float], mean: float, std: float, answer: float, odds: float = 1.0
 ) -> dict[str, Any] | None:
-    """Return what was expected of an answer that is questioned; else None.
+    """Return the expected range of an answer if it is questioned; None if it is plausible.
 
     Parameters
     ----------
     answers : sequence of float
-        All others.
+        All other answers.
     mean, std : float
-        Prediction of this one from them, noise included.
+        Prediction of the answer from the others, noise included.
     answer : float
-        What was typed.
+        The typed number.
     odds : float, default=1.0
         As for :func:`slip`.
 
     Returns
     -------
     surprise : dict or None
-        ``expected``, a range [low, high], and ``meant``, what may have been meant, or None. Where a
-        slip is probable the range contains the answer with 95 % probability. Else it covers all
-        other answers as well, and this one is more than twice its width away.
+        ``expected``, a range [low, high], and ``meant``, the number of :func:`slip`, or None. With
+        ``meant`` the range is the 95 % interval of the answer. Without it the range also covers all
+        other answers, and the answer is more than twice its width away.
     """
-    if len(answers) < ENOUGH:
+    if len(answers) < MIN_ANSWERS:
         return None
     low, high = mean - BAND * std, mean + BAND * std
     meant = slip(mean, std, answer, odds)
@@ -226,28 +235,28 @@ def surprise(
         return {"expected": [low, high], "meant": meant}
     low, high = min(*answers, low), max(*answers, high)
     beyond = max(low - answer, answer - high)
-    return {"expected": [low, high], "meant": None} if beyond > TIMES * (high - low) else None
+    return {"expected": [low, high], "meant": None} if beyond > MAX_WIDTHS * (high - low) else None
 
 
 def surprise_by_others(others: Sequence[float], value: float) -> dict[str, Any] | None:
-    """Return the same for what no model predicts: by the others, wherever they were measured."""
-    if len(others) < ENOUGH:
+    """Return :func:`surprise` for a measurement without a model, predicted by all others."""
+    if len(others) < MIN_ANSWERS:
         return None
     std = float(np.std(others, ddof=1)) * sqrt(1.0 + 1.0 / len(others))
     return surprise(others, float(np.mean(others)), std, value)
 
 
 def slip(mean: float, std: float, answer: float, odds: float = 1.0) -> float | None:
-    """Return what was probably meant by an answer, None if that is what was typed.
+    """Return the number that was probably meant; None if the typed number is plausible.
 
     Parameters
     ----------
     mean, std : float
         Prediction of the answer, noise included.
     answer : float
-        What was typed.
+        The typed number.
     odds : float, default=1.0
-        How many times as probable a slip has to be as that the answer is right.
+        Smallest ratio of the probabilities of a typo and of a correct entry.
 
     Examples
     --------
@@ -259,10 +268,10 @@ def slip(mean: float, std: float, answer: float, odds: float = 1.0) -> float | N
         return None
 
     def log_density(value: float) -> float:
-        """Return that of Student's distribution with three degrees of freedom, but for a factor."""
+        """Return the log density of Student's t with 3 degrees of freedom, up to a constant."""
         return -2.0 * log(1.0 + ((value - mean) / std) ** 2 / 3.0)
 
-    # The density of what was typed: the slip has stretched that of what was meant.
+    # Change of variables: the typed number is the intended one divided by c.
     slips = {
         c: log(p * abs(c)) + log_density(c * answer)
         for c, p in SLIPS.items()
@@ -273,21 +282,21 @@ def slip(mean: float, std: float, answer: float, odds: float = 1.0) -> float | N
     return float(f"{max(slips, key=slips.__getitem__) * answer:.12g}")
 
 
-def expectation(surprise: Mapping[str, Any]) -> str:
-    """Return what was expected of an answer that is questioned, in a sentence."""
-    low, high = (shown(value, 3) for value in surprise["expected"])
+def describe_surprise(surprise: Mapping[str, Any]) -> str:
+    """Describe the result of :func:`surprise` in a sentence."""
+    low, high = (format_value(value, 3) for value in surprise["expected"])
     meant = surprise["meant"]
-    perhaps = "" if meant is None else f"; perhaps {shown(meant)} was meant"
+    perhaps = "" if meant is None else f"; perhaps {format_value(meant)} was meant"
     return f"The expected range is {low} to {high}{perhaps}."
 
 
 def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return the answers that all others make improbable, as ``Experiment.questionable`` does."""
+    """Return the answers that are improbable given all others, see ``Experiment.questionable``."""
     told = sorted((e for e in entries if e.status == "answered"), key=lambda entry: entry.ended)
     known = [*(entry for entry in entries if entry.status == "given"), *told]
     answers = [float(entry.answer or 0.0) for entry in known]
     process, functional = optimizer._gp, optimizer._model.samples.functional
-    if len(known) <= ENOUGH or len(known) != len(functional):
+    if len(known) <= MIN_ANSWERS or len(known) != len(functional):
         return []
     sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
     y = (sign * np.array(answers) - process.offset) / process.scale
@@ -296,16 +305,18 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     noise = np.array([usual if each is None else each for each in own]) / process.scale**2
     prior, spreads = optimizer._model.prior, [0.0, 0.0]
     if prior is not None:
-        # The level of f is not known either.
+        # Like the amplitude, the level of f has a prior.
         K = (K * exp(-process.kernel.theta[0]) + 1.0) * exp(prior.center[0])
         spreads[0] = defaults.AMPLITUDE_SPREAD
     if optimizer.alpha is None and None in own:
         noise *= defaults.NOISE * process.scale**2 / usual
         spreads[1] = defaults.NOISE_SPREAD
     found, left = dict[int, dict[str, Any]](), np.arange(len(known))
-    while len(left) > ENOUGH:
-        errors, variances = learned_without(K[np.ix_(left, left)], noise[left], y[left], spreads)
-        # The most improbable one counts no longer when the others are judged.
+    while len(left) > MIN_ANSWERS:
+        errors, variances = leave_one_out_refit(
+            K[np.ix_(left, left)], noise[left], y[left], spreads
+        )
+        # Leave out the most improbable answer before judging the others: it would mask them.
         for k in np.argsort(-(errors**2) / variances, kind="stable"):
             i, std = int(left[k]), process.scale * sqrt(variances[k])
             mean = sign * (process.offset + process.scale * float(y[i] - errors[k]))
@@ -319,9 +330,10 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
 
 
 def replicates(entries: Sequence[Entry], shifts: Mapping[int, float]) -> list[dict[str, Any]]:
-    """Return repeated settings, with mean and standard deviation of their answers.
+    """Return the settings with several answers, with their mean and standard deviation.
 
-    The standard deviation is without the ``shifts`` of blocks, by the numbers of the entries.
+    ``shifts`` are the shifts of blocks by the numbers of the entries; they are subtracted before
+    the standard deviation is computed.
     """
     groups: dict[bytes, list[Entry]] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Limits on what else is measured, as people write them: T < 80, 6 <= pH <= 8."""
+"""Limits on outcomes, quantities measured besides the answer: T < 80, 6 <= pH <= 8."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from typing import Any
 from skgpb.lab.experiments.records import LabRecord
 from skgpb.lab.experiments.scores import Score
 from skgpb.lab.experiments.sides import exact, limit_in, measured_number, number
-from skgpb.lab.experiments.texts import check_name, quoted_name, unquoted
+from skgpb.lab.experiments.texts import check_name, quote_name, strip_quotes
 from skgpb.utils.typing import Limits
 
 _NAME = r'((?:"(?:[^"]|"")*"|[^<>="])+?)'
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
-# What makes arithmetic of a name; a hyphen or slash within a word does not, as in water-content.
+# Operators of arithmetic; a hyphen or slash within a word is none, as in water-content.
 _ARITHMETIC = re.compile(r"\s[-/]\s|[+*^(]")
-# Perhaps a number from which on, a name, and a number.
+# Optionally a lower limit; then a name, a relation and a number.
 _FORM = re.compile(rf"(?:([^<>=]+?)\s*<=?\s*)?{_NAME}\s*(<=?|>=?)\s*([^<>=]+)")
 
 
 def read_limits(texts: str | Iterable[str], taken: Iterable[str]) -> Limits:
-    """Return the limits that texts stand for.
+    """Parse limits.
 
     Parameters
     ----------
     texts : str or iterable of str
-        "T < 80", "yield >= 50" or "6 <= pH <= 8". Whether a limit itself is allowed does not matter
-        for what is measured. Two texts may give both ends. A name with one of < > = is between
-        quotes. In place of a name there may be arithmetic of names, as in a score: "A + B <= 5",
+        "T < 80", "yield >= 50" or "6 <= pH <= 8". < and <= have the same meaning, because
+        measurements are real numbers. Two texts may give both ends. A name with one of < > = is
+        between quotes. A name may be replaced by arithmetic of names, as in a score: "A + B <= 5",
         with spaces around - and /.
     taken : iterable of str
-        Names of sides and of the answer, which no limit can be about.
+        Names of sides and of the answer, which cannot have limits.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def read_limits(texts: str | Iterable[str], taken: Iterable[str]) -> Limits:
     Raises
     ------
     ValueError
-        If a text has no such form, or two of them contradict each other.
+        If a text has none of these forms, or two texts contradict each other.
     """
     limits: dict[str, tuple[float | None, float | None]] = {}
     for text in [texts] if isinstance(texts, str) else texts:
@@ -55,9 +55,9 @@ def read_limits(texts: str | Iterable[str], taken: Iterable[str]) -> Limits:
                 f"a limit must be NAME < NUMBER, NAME > NUMBER or LOW < NAME < HIGH, got {text!r}"
             )
         name = found[2].strip()
-        name = unquoted(name).strip() if _QUOTED.fullmatch(name) else name
-        check_name(name, "the name of what has a limit")
-        for each in measured_for([name]):
+        name = strip_quotes(name).strip() if _QUOTED.fullmatch(name) else name
+        check_name(name, "the name before a limit")
+        for each in required_measurements([name]):
             if each in taken:
                 raise ValueError(
                     f"a limit is about what else is measured, and {each!r} is a setting or the "
@@ -68,16 +68,19 @@ def read_limits(texts: str | Iterable[str], taken: Iterable[str]) -> Limits:
         before = limits.get(name, (None, None))
         low, high = (new if new is not None else old for new, old in zip(ends, before, strict=True))
         if low is not None and high is not None and not low < high:
-            raise ValueError(f"nothing is within the limits of {name}: {low:g} to {high:g}")
+            raise ValueError(
+                f"the limits of {name} must have their low end below their high end, got {low:g} "
+                f"to {high:g}"
+            )
         limits[name] = low, high
     return limits
 
 
-def written(limits: Limits) -> list[str]:
-    """Write limits in the way that :func:`read_limits` reads."""
+def format_limits(limits: Limits) -> list[str]:
+    """Format limits as texts that :func:`read_limits` parses."""
     out = []
     for name, (low, high) in limits.items():
-        said = name if computed(name) else quoted_name(name)
+        said = name if parse_arithmetic(name) else quote_name(name)
         if low is None or high is None:
             relation, end = ("<=", high) if low is None else (">=", low)
             out.append(f"{said} {relation} {exact(end)}")
@@ -86,59 +89,61 @@ def written(limits: Limits) -> list[str]:
     return out
 
 
-def in_words(low: float | None, high: float | None) -> str:
-    """Say a limit, or a range, in words, as "at most 80"."""
+def describe_limit(low: float | None, high: float | None) -> str:
+    """Describe a limit or a range in words, such as "at most 80"."""
     if low is None:
         return f"at most {exact(high)}"
     return f"at least {exact(low)}" if high is None else f"{exact(low)} to {exact(high)}"
 
 
 @cache
-def computed(name: str) -> Score | None:
-    """Return the arithmetic that the name of a limit is, such as "A + B"; None for a plain name."""
+def parse_arithmetic(name: str) -> Score | None:
+    """Parse the name of a limit as arithmetic, such as "A + B"; None if it is a plain name."""
     try:
         return Score.parse(name) if _ARITHMETIC.search(name) else None
     except ValueError:
         return None
 
 
-def measured_for(limits: Iterable[str]) -> list[str]:
-    """Return the names of what is measured for limits, those of the parts of what is computed."""
-    every = (score.names if (score := computed(name)) else (name,) for name in limits)
+def required_measurements(limits: Iterable[str]) -> list[str]:
+    """Return the names of the measurements that limits need, including names in arithmetic."""
+    every = (score.names if (score := parse_arithmetic(name)) else (name,) for name in limits)
     return list(dict.fromkeys(chain.from_iterable(every)))
 
 
-def outcome_of(name: str, measured: Mapping[str, Any]) -> Any:
-    """Return what was measured of what has a limit, or is computed of it; None if some is missing.
+def outcome_value(name: str, measured: Mapping[str, Any]) -> Any:
+    """Return the value of an outcome with a limit: a measurement, or arithmetic of measurements.
+
+    None if a measurement is missing.
 
     Raises
     ------
     ValueError
-        If it cannot be computed.
+        If the arithmetic has no finite result.
     """
-    score = computed(name)
+    score = parse_arithmetic(name)
     if score is None or name in measured:
         return measured.get(name)
     return score(measured) if all(each in measured for each in score.names) else None
 
 
-def lacks(record: LabRecord, name: str) -> bool:
+def lacks_outcome(record: LabRecord, name: str) -> bool:
     """Return whether a record lacks a number that a limit needs."""
-    return are_kept(record.measured, {name: (None, None)}) is None
+    return is_within_limits(record.measured, {name: (None, None)}) is None
 
 
-def outcomes_of(
+def outcome_values(
     measured: Mapping[str, Any], limits: Limits, query: int | None = None
 ) -> dict[str, float]:
-    """Return what was measured of all that has a limit.
+    """Return the values of all outcomes with limits, as a dict without missing ones.
 
     Raises
     ------
     ValueError
-        If it is no number; ``query`` is its number in the message.
+        If a value is no number; the message contains the number of the ``query``.
     """
     where = "" if query is None else f" of query {query}"
-    found = {name: outcome_of(name, measured) for name in limits}
+    found = {name: outcome_value(name, measured) for name in limits}
     return {
         name: measured_number(value, f"{name}{where}, which has a limit,")
         for name, value in found.items()
@@ -146,13 +151,17 @@ def outcomes_of(
     }
 
 
-def are_kept(measured: Mapping[str, Any], limits: Limits) -> bool | None:
-    """Return whether all measurements are within their limits; None if some are missing."""
+def is_within_limits(measured: Mapping[str, Any], limits: Limits) -> bool | None:
+    """Return whether all outcomes are within their limits; None if that is open.
+
+    It is open if no outcome is beyond a limit, but a measurement is missing or is itself a limit,
+    such as <0.5, on both sides of which the outcome may be.
+    """
     known: bool | None = True
     for name, (low, high) in limits.items():
         try:
-            value = outcome_of(name, measured)
-        except ValueError:  # what is written of a query without an answer may be a text
+            value = outcome_value(name, measured)
+        except ValueError:  # measurements of a query without an answer may be texts
             value = None
         limit = limit_in(value)
         if limit is None and not isinstance(value, float):

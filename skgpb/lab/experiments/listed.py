@@ -10,22 +10,22 @@ from typing import Any
 from skgpb.exceptions import LoadError
 from skgpb.lab.experiments.experiment import Experiment
 
-# Files of another ending are not opened.
+# Ending of the files of experiments in a folder; others are not opened.
 ENDING = ".skgpb"
 
 
 def experiments_in(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Return what the experiments in a folder are, and how far they have come.
+    """Return a summary of each experiment in a folder.
 
     Parameters
     ----------
     folder : path
-        Files that end in .skgpb are looked at; what is no experiment is passed over.
+        The folder. Files that do not end in .skgpb, or hold no experiment, are passed over.
 
     Returns
     -------
     experiments : list of dicts
-        In the order of their names, as of :func:`experiment_in`.
+        The summaries of :func:`experiment_in`, in the order of the names of the files.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def experiments_in(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def experiment_in(path: Path) -> dict[str, Any] | None:
-    """Return what the experiment in a file is, and how far it has come.
+    """Return a summary of the experiment in a file.
 
     Parameters
     ----------
@@ -47,10 +47,10 @@ def experiment_in(path: Path) -> dict[str, Any] | None:
     Returns
     -------
     experiment : dict or None
-        None if it is none. Else ``file``, its name; ``title``, ``answer``, ``unit``, ``direction``;
-        ``n_answers``, ``n_pending``; ``best_answer``, a number or None, as where all are
-        beyond a limit; and ``changed``, when the
-        file was written, such as "2026-01-31 16:05".
+        None if the file holds no experiment. ``file``, its name; ``title``, ``answer``, ``unit``,
+        ``direction``; ``n_answers``, ``n_pending``; ``best_answer``, a number, None without answers
+        or if all are beyond a limit; and ``changed``, the time of the last change of the file, such
+        as "2026-01-31 16:05".
     """
     try:
         status = Experiment(path).status()

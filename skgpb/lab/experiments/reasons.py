@@ -1,4 +1,4 @@
-"""Why a setting is suggested: what is expected there, and which known setting is nearest to it."""
+"""Reasons for a query: the prediction at its setting, and the nearest answered setting."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from skgpb.lab.experiments.entries import Entry
-from skgpb.lab.experiments.sides import Side, rounded, shown
+from skgpb.lab.experiments.sides import Side, format_estimate, format_value
 from skgpb.optimizers.search import Search
 
-# Standard deviations that an answer may be above what is expected.
+# Standard deviations from the mean to the plausible maximum of an answer.
 POSSIBLY = 2.0
-# Share of a standard deviation by which less may be expected of a setting that is as good.
+# Two means that differ by less than this share of a standard deviation count as equally good.
 ALIKE = 0.25
 
 
@@ -22,8 +22,8 @@ def nearest(
 ) -> dict[str, Any]:
     """Return the answered query with the most similar setting.
 
-    The distance is the mean over all sides: of numbers the share of their range, of choices 1 if
-    they differ.
+    The distance is the mean over all sides of the difference as a share of the range; for choices,
+    of 1 if they differ.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ def nearest(
     sides : sequence of Side
         The settings.
     answered : sequence of Entry
-        Those to compare with, at least one.
+        The entries with answers, at least one.
 
     Returns
     -------
     nearest : dict
         ``query``, its number; ``answer``; ``distance``, from 0 to 1; and ``differs``, the names of
-        the sides in which the two differ.
+        the sides with different values.
     """
     points = np.array([each.query.points.mean(axis=0) for each in (entry, *answered)])
     apart = np.abs(points[1:] - points[0]) / np.ptp(optimizer.bounds_, axis=1)
@@ -57,8 +57,8 @@ def nearest(
     }
 
 
-def without_answers(entry: Entry) -> dict[str, Any]:
-    """Return why a query is asked before the first answer."""
+def reason_before_answers(entry: Entry) -> dict[str, Any]:
+    """Return the reason for a query before the first answer."""
     why = "nothing is known yet: the first settings are spread over everything that can be set"
     return {"query": entry.number, "mean": None, "std": None, "nearest": None, "why": why}
 
@@ -71,7 +71,7 @@ def reason(
     answered: Sequence[Entry],
     best: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return why a query is asked, given what is known now.
+    """Return the reason for a query, according to the present model.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def reason(
     expected : pair of floats
         Mean and standard deviation of the answer, without its noise.
     best : dict
-        What :meth:`Experiment.best` returns.
+        Result of :meth:`Experiment.best`.
 
     Returns
     -------
@@ -89,10 +89,11 @@ def reason(
     mean, std = expected
     known = nearest(entry, optimizer, sides, answered)
     sign = -1.0 if optimizer.direction == "minimize" else 1.0
-    here, there = rounded(mean, std), rounded(best["mean"], best["std"])
+    here, there = format_estimate(mean, std), format_estimate(best["mean"], best["std"])
     most = mean + sign * POSSIBLY * std
     if not known["differs"]:
-        why = f"it was asked before ({shown(known['answer'])}): once more, because results scatter"
+        before = format_value(known["answer"])
+        why = f"it was asked before ({before}): once more, because results scatter"
     elif isinstance(optimizer, Search) and len(answered) < optimizer._n_initial:
         why = "it is one of the first settings, which are spread over everything that can be set"
     elif sign * (best["mean"] - mean) <= ALIKE * std and here != there:
@@ -104,7 +105,7 @@ def reason(
         worse = "less" if sign > 0.0 else "more"
         why = (
             f"{worse} is expected than at the best setting so far ({here}, there {there}), but "
-            f"little is known about it: it may be {rounded(most, std)}"
+            f"little is known about it: it may be {format_estimate(most, std)}"
         )
     else:
         weighed = "" if entry.cost is None else ", for what it costs,"
@@ -112,13 +113,13 @@ def reason(
     return {"query": entry.number, "mean": mean, "std": std, "nearest": known, "why": why}
 
 
-def reason_in_words(found: dict[str, Any]) -> list[str]:
-    """Return the lines in which a reason is shown."""
+def describe_reason(found: dict[str, Any]) -> list[str]:
+    """Describe the result of :func:`reason` in lines."""
     lines, known, mean, std = [], found["nearest"], found["mean"], found["std"]
     if known is not None:
         differs = f", which differs in {', '.join(known['differs'])}" if known["differs"] else ""
         lines += [
-            f"  expected: {rounded(mean, std)} \N{PLUS-MINUS SIGN} {shown(std, 2)}",
-            f"  nearest known: query {known['query']}, {shown(known['answer'])}{differs}",
+            f"  expected: {format_estimate(mean, std)} \N{PLUS-MINUS SIGN} {format_value(std, 2)}",
+            f"  nearest known: query {known['query']}, {format_value(known['answer'])}{differs}",
         ]
     return [*lines, f"  why: {found['why']}"]

@@ -1,6 +1,6 @@
-"""Scores of several measurements, as people write them: 0.7*yield - 0.3*cost.
+"""Scores, formulas of several measurements: 0.7*yield - 0.3*cost.
 
-A text is read by the grammar of arithmetic and by nothing else: no code of anybody is run.
+A text is parsed as arithmetic and interpreted here: no code in a text is ever executed.
 
 References
 ----------
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from skgpb.lab.experiments.sides import limit_in, number
-from skgpb.lab.experiments.texts import check_name, quoted_name
+from skgpb.lab.experiments.texts import check_name, quote_name
 
-# Limit: letters of a score, more than anybody writes.
+# Limit: letters of a score.
 LONGEST_SCORE = 1_000
 # A name between quotes, or a word.
 _NAMES = re.compile(r'"((?:[^"]|"")+)"|(?<![\w.])([^\W\d]\w*)')
@@ -42,8 +42,7 @@ def desirability(value: float, *ends: float) -> float:
     value : float
         The measurement.
     *ends : float
-        Where it is worth nothing, and from where on everything; of three numbers the middle one is
-        best, and the others are worth nothing.
+        Two measurements, with desirability 0 and 1; or three, with desirability 0, 1 and 0.
 
     Examples
     --------
@@ -76,9 +75,9 @@ class Score:
     Attributes
     ----------
     text : str
-        As it was written.
+        The formula that the user wrote.
     names : tuple of str
-        What it is computed from, in the order of the text.
+        Names of the measurements and settings in it, in the order of the text.
 
     Examples
     --------
@@ -94,12 +93,12 @@ class Score:
 
     @classmethod
     def parse(cls, text: str) -> Score:
-        """Return the score that a text stands for.
+        """Parse the formula of a score.
 
         Raises
         ------
         ValueError
-            If it is no arithmetic of names and numbers.
+            If the text is no arithmetic of names and numbers.
         """
         check_name(text, "a score")
         text = text.strip()
@@ -116,7 +115,7 @@ class Score:
                 names.append(name)
             return f"_{names.index(name)}"
 
-        # Words that mean something in Python, such as yield, are names as any other.
+        # Replace names by _0, _1, ...: keywords of Python such as yield are allowed as names.
         plain = _NAMES.sub(place, text.replace("^", "**"))
         try:
             tree = ast.parse(plain, mode="eval").body
@@ -134,7 +133,7 @@ class Score:
 
     @classmethod
     def _check(cls, node: ast.AST) -> None:
-        """Raise ValueError for everything but arithmetic."""
+        """Raise ValueError unless a node and its children are arithmetic."""
         parts: Iterable[ast.AST] = []
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
             parts = [node.left, node.right]
@@ -155,26 +154,26 @@ class Score:
             cls._check(part)
 
     def __call__(self, values: Mapping[str, Any]) -> float:
-        """Return the score of some values, which must be numbers by their names.
+        """Return the score of values, a dict of numbers by names.
 
         Raises
         ------
         ValueError
-            If a value is missing, or no number, or the score is no finite number.
+            If a value is missing or no number, or the score is not finite.
         """
-        values = {name: _number_of(values[name]) for name in self.names if name in values}
+        values = {name: _limit_to_number(values[name]) for name in self.names if name in values}
         for name in self.names:
             if name not in values:
-                raise ValueError(f"the score {self.text!r} needs {quoted_name(name)}")
+                raise ValueError(f"the score {self.text!r} needs {quote_name(name)}")
             if isinstance(values[name], bool) or not isinstance(values[name], int | float):
-                number(values[name], name)  # says how to write 3,5
+                number(values[name], name)  # its error has a hint how to write 3,5
                 raise ValueError(f"{name} must be a number in the score, got {values[name]!r}")
         try:
             out = self._value(self._tree, values)
         except (ArithmeticError, ValueError):
             out = math.nan
         if not math.isfinite(out):
-            known = ", ".join(f"{quoted_name(name)} = {values[name]:g}" for name in self.names)
+            known = ", ".join(f"{quote_name(name)} = {values[name]:g}" for name in self.names)
             raise ValueError(f"the score {self.text!r} is no number where {known}")
         return out
 
@@ -193,17 +192,23 @@ class Score:
         return float(function(*(self._value(each, values) for each in node.args)))
 
 
-def _number_of(value: Any) -> Any:
-    """Return the number that a limit such as <0.5 names, and anything else as it is."""
+def _limit_to_number(value: Any) -> Any:
+    """Convert a limit such as <0.5 to its number; return any other value unchanged."""
     limit = limit_in(value)
     return value if limit is None else limit.value
 
 
 def read_score(text: str, ordered: Iterable[str], chosen: Iterable[str]) -> Score | None:
-    """Return the score that a text stands for, None for an empty one.
+    """Parse a score; return None if the text is empty.
 
-    ``ordered`` are names of settings that are numbers, which it may have; ``chosen`` those of
-    lists, which it cannot.
+    Parameters
+    ----------
+    text : str
+        The formula.
+    ordered : iterable of str
+        Names of settings that are numbers, which a score may contain.
+    chosen : iterable of str
+        Names of settings with a list of values, which a score must not contain.
     """
     if not text.strip():
         return None

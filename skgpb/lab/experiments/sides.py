@@ -1,4 +1,4 @@
-"""Sides of a box as people write them: 20:90, 1e-4:0.1:log, A,B; and what users type as values."""
+"""Sides of an experiment: parsing of texts such as 20:90 or A,B, and of values; formatting."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from skgpb.lab.datasets.numbers import SECONDS, Reading, read_number
 from skgpb.lab.experiments.texts import (
     check_name,
     is_quoted,
-    quoted,
+    quote,
     split_list,
     split_pair,
-    unquoted,
+    strip_quotes,
     with_point,
 )
 from skgpb.utils.validation import is_number
@@ -25,11 +25,11 @@ from skgpb.utils.warnings import warn
 
 # Accepted forms of a side, for messages.
 FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, or values A,B,C"
-# Maximum number of values of a list; more are taken for a mistake.
+# Limit: number of values of a list, or of steps in a range.
 MOST_VALUES = 10_000
-# Numbers beyond an end of a side by this share of its length are at the end, but for rounding.
+# Rounding: numbers beyond an end of a side by this share of its length are moved to the end.
 ROUNDING = 1e-12
-# The beginning of a name in chemistry, such as 1,4-dioxane or N,N-dimethylformamide.
+# Locants at the start of a chemical name, such as 1,4-dioxane or N,N-dimethylformamide.
 LOCANTS = re.compile(r"(?<![^,])(?:(?:\d+|[NOPS])'*,)+(?:\d+|[NOPS])'*-(?=[^\W\d]|[(\[])[^,]*")
 
 
@@ -49,12 +49,12 @@ class Side:
     name : str
         Name of the setting, such as "temperature".
     kind : {"range", "log", "integer", "choice", "distribution"}
-        Numbers between two, on a logarithmic scale or whole ones; one of several values; or any
-        other distribution of ``scipy.stats``, which only Python can give.
+        Real numbers in a range, the same on a logarithmic scale, or integers; one of several
+        values; or any other distribution of ``scipy.stats``, which has no form as a text.
     bounds : object
-        The side as ``bounds={name: side}`` of an optimizer takes it.
+        The side as in ``bounds={name: side}`` of an optimizer.
     exact : bool
-        Whether numbers of any number of digits can be set, so that no steps are wanted.
+        Whether numbers of any number of digits can be set; otherwise the range gets steps.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Side:
 
     @classmethod
     def parse(cls, text: str) -> Side:
-        """Return the side that a text stands for.
+        """Parse a side from a text with its name.
 
         Parameters
         ----------
@@ -99,17 +99,17 @@ class Side:
         Warns
         -----
         UserWarning
-            If there is one value only, and so nothing to choose.
+            If the list has one value only, so that nothing can be chosen.
         """
         try:
             name, form = split_pair(text)
         except ValueError:
             raise ValueError(f"a side must be NAME={FORMS}, got {text!r}") from None
-        return cls._written(name, form)
+        return cls._parse_form(name, form)
 
     @classmethod
-    def _written(cls, name: str, form: str) -> Side:
-        """Return the side that the text behind its name stands for."""
+    def _parse_form(cls, name: str, form: str) -> Side:
+        """Parse a side from its name and the text after the ``=``."""
         pieces = split_list(form)
         if len(pieces) > 1 and any(re.match(r"[-+]?\d+:[-+]?\d", piece) for piece in pieces):
             raise ValueError(
@@ -137,16 +137,16 @@ class Side:
 
     @classmethod
     def between(cls, name: str, low: float, high: float, scale: str = "") -> Side:
-        """Return a side of numbers between two.
+        """Return a side of numbers in a range.
 
         Parameters
         ----------
         name : str
             Name of the setting.
         low, high : float
-            The ends.
+            Ends of the range.
         scale : str, default=""
-            "log" for a logarithmic scale, "int" for whole numbers, a number for steps of this size,
+            "log" for a logarithmic scale, "int" for integers, a number for steps of this size,
             "any" for numbers of any number of digits.
 
         Returns
@@ -181,14 +181,14 @@ class Side:
 
     @classmethod
     def choice(cls, name: str, values: Iterable[Any]) -> Side:
-        """Return a side of several values, or of one that is fixed.
+        """Return a side with a list of values.
 
         Parameters
         ----------
         name : str
             Name of the setting.
         values : iterable
-            Numbers, which are ordered by size, or anything else, which is not ordered.
+            The values; they are ordered if all are numbers. A single value is fixed.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class Side:
             raise ValueError(f"{name}: a value is missing in the list {values}")
         try:
             repeated = len(set(values)) < len(values)
-        except TypeError:  # of lists there are few
+        except TypeError:  # values such as lists have no hash
             repeated = any(value in values[:i] for i, value in enumerate(values))
         if repeated:
             raise ValueError(f"{name}: a value is twice in the list {values}")
@@ -211,23 +211,23 @@ class Side:
 
     @classmethod
     def of(cls, name: str, side: Any) -> Side:
-        """Return the side that an optimizer has, or that a dict of :meth:`as_dict` describes.
+        """Return a side from the bounds of an optimizer, a dict or a text.
 
         Parameters
         ----------
         name : str
             Name of the setting.
         side : tuple, list, distribution, dict or str
-            As in ``bounds={name: side}``, as :meth:`as_dict` gives it, or a text such as "20:90".
+            As in ``bounds={name: side}``, a dict of :meth:`as_dict`, or a text such as "20:90".
 
         Returns
         -------
         side : Side
         """
         if isinstance(side, str):
-            return cls._written(name, side.strip())
+            return cls._parse_form(name, side.strip())
         if isinstance(side, Mapping):
-            return cls._described(name, side)
+            return cls._from_dict(name, side)
         if isinstance(side, Steps):
             return cls(name, "log" if side.log else "range", side)
         if isinstance(side, tuple):
@@ -249,7 +249,7 @@ class Side:
         return cls.choice(name, side.tolist() if hasattr(side, "tolist") else side)
 
     @classmethod
-    def _described(cls, name: str, side: Mapping[str, Any]) -> Side:
+    def _from_dict(cls, name: str, side: Mapping[str, Any]) -> Side:
         scale = {"range": "", "log": "log", "integer": "int"}
         kind = side.get("kind")
         if kind == "choice" and isinstance(side.get("values"), (list, tuple)):
@@ -266,13 +266,16 @@ class Side:
         return cls.between(name, low, high, scale[kind] if step is None else f"{step!r}")
 
     def rounded_to_grid(self) -> Side:
-        """Return the side with steps that suit its range, if it has none and allows them."""
+        """Return the side with steps of three significant digits, unless it has steps or is exact.
+
+        Sides that are no range or log scale are returned unchanged.
+        """
         if self.exact or isinstance(self.bounds, Steps) or self.kind not in ("range", "log"):
             return self
         return Side(self.name, self.kind, Steps(*self.ends, log=self.kind == "log"))
 
-    def listed(self) -> Side:
-        """Return the side with a list of values for steps, as averages over regions need it."""
+    def with_value_list(self) -> Side:
+        """Return the side with its steps as a list of values, which averages over regions need."""
         if not isinstance(self.bounds, Steps):
             return self
         values = self.bounds.grid.tolist()
@@ -281,7 +284,7 @@ class Side:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Smallest and largest number of a side that is no choice."""
+        """Smallest and largest number of the side, which must not be a choice."""
         if isinstance(self.bounds, Steps):
             return self.bounds.low, self.bounds.high
         if self.kind == "range":
@@ -291,14 +294,14 @@ class Side:
 
     @property
     def is_ordered(self) -> bool:
-        """True if all values are numbers, so that some are nearer to each other than others."""
+        """True if all values are numbers; distances between values have a meaning then."""
         return self.kind != "choice" or all(map(is_number, self.bounds))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return name, kind, and low and high or values, as JSON has them.
+        """Return the side as a dict of JSON types: ``name``, ``kind``, and its ends or values.
 
-        A side in steps has ``step`` as well, one on a logarithmic scale ``digits``, how many its
-        values have.
+        The ends are ``low`` and ``high``, the list of a choice is ``values``. With steps there is
+        also ``step``, or on a logarithmic scale ``digits``, the number of significant digits.
         """
         if self.kind == "choice":
             return {"name": self.name, "kind": "choice", "values": list(self.bounds)}
@@ -310,25 +313,25 @@ class Side:
 
     def __str__(self) -> str:
         if self.kind == "choice":
-            return " or ".join(map(shown, self.bounds))
+            return " or ".join(map(format_value, self.bounds))
         if self.kind == "range" and isinstance(self.bounds, Steps):
-            return f"{self._among}, in steps of {shown(self.bounds.shown_step)}"
+            return f"{self._among}, in steps of {format_value(self.bounds.shown_step)}"
         return self._among
 
     @property
     def _among(self) -> str:
-        """Between what its numbers are."""
-        low, high = map(shown, self.ends)
+        """The range as a text, such as "20 to 90", without steps."""
+        low, high = map(format_value, self.ends)
         kinds = {"log": ", on a log scale", "integer": ", whole numbers"}
         return f"{low} to {high}{kinds.get(self.kind, '')}"
 
     def value(self, given: Any) -> Any:
-        """Convert typed or sent data to a value of this side, of the right type.
+        """Convert a text or a JSON value to a value of this side, of the right type.
 
         Parameters
         ----------
         given : str or number
-            A text, or a value as JSON has it.
+            The text that a user typed, or a value of a JSON type.
 
         Returns
         -------
@@ -354,7 +357,7 @@ class Side:
             if type(value) is type(given) and value == given:
                 return value
         text = str(given).strip()
-        for each in (text, unquoted(text).strip()):
+        for each in (text, strip_quotes(text).strip()):
             for value in self.bounds:
                 if str(value).strip() == each:
                     return value
@@ -364,19 +367,19 @@ class Side:
                 return value
         raise ValueError(f"{self.name} must be {self}, got {text!r}")
 
-    def written(self, values: Sequence[Any]) -> str:
-        """Write the values of a region along this side, so that :meth:`region` reads the same."""
+    def format_region(self, values: Sequence[Any]) -> str:
+        """Format the values of a region along this side; :meth:`region` parses the text."""
         if self.is_ordered:
             return " to ".join(dict.fromkeys(map(exact, (values[0], values[-1]))))
-        return list_of(values)
+        return format_list(values)
 
     def region(self, given: str) -> Ends:
-        """Return the values of a region that a text stands for.
+        """Parse the values of a region along this side.
 
         Parameters
         ----------
         given : str
-            "20 to 90", or "A, B" for a list of values that are not ordered.
+            "20 to 90", or "A, B" if the values are not ordered.
 
         Returns
         -------
@@ -385,7 +388,7 @@ class Side:
         Raises
         ------
         ValueError
-            If a value is not one of this side, or some of the list between two are left out.
+            If a value is not on this side, or the values do not follow each other in its list.
         """
         if self.is_ordered:
             low, separator, high = given.partition(" to ")
@@ -403,14 +406,14 @@ class Side:
 
 
 def values_in(name: str, text: str) -> list[Any]:
-    """Return the values of a list that somebody typed.
+    """Parse a list of values that a user typed.
 
     Parameters
     ----------
     name : str
         Name of the side, for messages.
     text : str
-        Numbers and texts, separated by commas; those between quotes are texts.
+        Numbers and texts, separated by commas; a value between quotes is a text.
 
     Returns
     -------
@@ -426,30 +429,30 @@ def values_in(name: str, text: str) -> list[Any]:
     if unclear and unclear[0] in text:
         apart = unclear[0].replace(",", ", ")
         raise ValueError(
-            f"{name}: {unclear[0]} may be one value or several: write {quoted(unclear[0])} with "
+            f"{name}: {unclear[0]} may be one value or several: write {quote(unclear[0])} with "
             f"quotes if it is one, and {apart} with blanks if not"
         )
     return [_value(piece) for piece in pieces]
 
 
-def list_of(values: Iterable[Any]) -> str:
-    """Write values in the way that :func:`values_in` reads."""
-    return ", ".join(map(_in_list, values))
+def format_list(values: Iterable[Any]) -> str:
+    """Format a list of values; :func:`values_in` parses the text."""
+    return ", ".join(map(_list_item, values))
 
 
-def _in_list(value: Any) -> str:
+def _list_item(value: Any) -> str:
     text = exact(value)
     would_change = isinstance(value, str) and not isinstance(_value(text), str)
-    return quoted(text) if would_change or re.search(r'^"|[,:]|^\s|\s$', text) else text
+    return quote(text) if would_change or re.search(r'^"|[,:]|^\s|\s$', text) else text
 
 
 def number(given: Any, what: str) -> float:
-    """Return the finite number that somebody typed or sent.
+    """Convert a text or number to a finite float.
 
     Parameters
     ----------
     given : str or number
-        The typed text.
+        The text that a user typed, or a number.
     what : str
         Name of the quantity, for messages.
 
@@ -474,7 +477,7 @@ def number(given: Any, what: str) -> float:
             pointed = text.replace(",", ".")
             hint = f": write {pointed}" if text.count(",") == 1 and _reads(pointed) else ""
             raise ValueError(
-                f"{what} must be a number, got {text!r}{hint or _without_unit(text)}"
+                f"{what} must be a number, got {text!r}{hint or _unit_hint(text)}"
             ) from None
     else:
         raise ValueError(f"{what} must be a number, got {given!r}")
@@ -484,13 +487,13 @@ def number(given: Any, what: str) -> float:
 
 
 def measured_number(given: Any, what: str) -> float:
-    """Return the number that was measured, as :func:`number`; of a limit such as <0.5 the limit."""
+    """Convert a measurement to a float, see :func:`number`; a limit such as <0.5 counts as 0.5."""
     reading = limit_in(given)
     return number(given if reading is None else reading.value, what)
 
 
 def limit_in(given: Any) -> Reading | None:
-    """Return the limit, without a unit, that was measured instead of a number; None if it is none.
+    """Parse a limit such as "<0.5", without a unit; return None if ``given`` is no such limit.
 
     Examples
     --------
@@ -505,8 +508,8 @@ def limit_in(given: Any) -> Reading | None:
     return reading if reading is not None and reading.limit and not reading.unit else None
 
 
-def _without_unit(text: str) -> str:
-    """Return a hint how to write a text that is no number as one; empty if that is not clear."""
+def _unit_hint(text: str) -> str:
+    """Return a hint how to write a number with a unit as a number; empty if it is unclear."""
     try:
         reading = read_number(text)
     except ValueError as error:
@@ -517,8 +520,8 @@ def _without_unit(text: str) -> str:
     return f": write {exact(reading.value)} {how}"
 
 
-def shown(value: Any, digits: int = 6) -> str:
-    """Write a value as one reads it, or the values of a region.
+def format_value(value: Any, digits: int = 6) -> str:
+    """Format a value for reports, or the values of a region.
 
     Parameters
     ----------
@@ -533,14 +536,14 @@ def shown(value: Any, digits: int = 6) -> str:
     """
     if isinstance(value, (tuple, list)):
         if not all(is_number(each) for each in value):
-            return ", ".join(shown(each, digits) for each in value)
-        ends = [shown(value[i], digits) for i in (0, -1)]
+            return ", ".join(format_value(each, digits) for each in value)
+        ends = [format_value(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
     return f"{value:z.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def rounded(value: float, std: float) -> str:
-    """Write an estimate with the digits that are meaningful, given its standard deviation.
+def format_estimate(value: float, std: float) -> str:
+    """Format an estimate with its significant digits, given its standard deviation.
 
     Parameters
     ----------
@@ -551,12 +554,12 @@ def rounded(value: float, std: float) -> str:
     text : str
     """
     if not 0.0 < std < math.inf:
-        return shown(value)
+        return format_value(value)
     return f"{round(value, 1 - math.floor(math.log10(std))):z.12g}"
 
 
-def in_percent(probability: float) -> str:
-    """Write a probability in percent; only what is certain is 0 % or 100 %."""
+def format_percent(probability: float) -> str:
+    """Format a probability in percent; only 0 and 1 are written as 0 % and 100 %."""
     percent = 100.0 * probability
     if 0.0 < percent < 1.0 or 99.0 < percent < 100.0:
         return "below 1 %" if percent < 1.0 else "above 99 %"
@@ -564,7 +567,7 @@ def in_percent(probability: float) -> str:
 
 
 def exact(value: Any) -> str:
-    """Write a value so that the same one is read: of a number all digits that it has."""
+    """Format a value without rounding, so that parsing the text returns the same value."""
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -577,9 +580,9 @@ def _reads(text: str) -> bool:
 
 
 def _value(text: str) -> Any:
-    """Return the number that a text stands for, or else the text, without quotes around it."""
+    """Convert a text to a number; return the text without quotes if it is none, or is quoted."""
     if is_quoted(text):
-        return unquoted(text)
+        return strip_quotes(text)
     if not _reads(text) or "_" in text or not math.isfinite(float(text)):
         return text
     # Python converts no text of 4,300 digits to a whole number.

@@ -1,8 +1,8 @@
-"""When to stop an experiment: how much better it may still be, in words of use.
+"""Stopping of an experiment: a bound on the gap, or the expected gain, in numbers and sentences.
 
-In one and two settings the posterior bounds how much better any other setting is, from some number
-of results on. With more settings no number of results that anybody has does that, if the kernel is
-learned from them; what can be said is how much the next ten are expected to bring.
+With one or two settings the posterior bounds how much better any other setting is, from some number
+of results on. With more settings and a learned kernel, no realistic number of results gives such a
+bound. Then the expected gain of the next ten results is reported.
 """
 
 from __future__ import annotations
@@ -14,40 +14,42 @@ from typing import Any
 
 from skgpb import defaults
 from skgpb.lab.experiments.answers import AnswerRange, is_percent
-from skgpb.lab.experiments.judgement import FEWEST_ANSWERS, missing
-from skgpb.lab.experiments.kept import outcome_limits
-from skgpb.lab.experiments.sides import shown
+from skgpb.lab.experiments.experiment_file import outcome_limits
+from skgpb.lab.experiments.judgement import FEWEST_ANSWERS, interval_caveat
+from skgpb.lab.experiments.sides import format_value
 from skgpb.optimizers._stopping import first_where_learned
 from skgpb.optimizers.search import Search
 
-# Further experiments whose gain is expected.
+# Number of further experiments whose expected gain is reported.
 TRIES, TRIES_IN_WORDS = 10, "Ten"
-# Share of the scatter of answers below which a gain is not worth a number.
-NEGLIGIBLE = 0.05
-# Most settings with which a bound on the gap is said where the kernel is learned.
+# Gains below this share of the noise's standard deviation are reported as "less than".
+NEGLIGIBLE_GAIN = 0.05
+# Largest number of settings for which a bound on the gap is reported with a learned kernel.
 MOST_SIDES = 2
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is known of how much better it may still be, in units of the answers.
+    """Possible improvements over the recommendation, in units of the answers.
 
     Attributes
     ----------
     gap : float or None
-        What no other setting is better by, with some confidence; None where that cannot be said.
+        Bound on how much better the best setting is, with some confidence; None without a bound.
     gain : float or None
-        By how much ``TRIES`` more experiments are expected to improve what is recommended.
+        Expected improvement of the recommendation by ``TRIES`` more experiments; None under limits
+        or over regions.
     room : float or None
-        How far what is expected of the recommendation is from the end of what answers can be.
+        Distance from the predicted mean of the recommendation to the best end of the range of
+        answers; None if that end is open.
     end : float or None
-        That end.
+        The best end of the range of answers.
     scatter : float
         Standard deviation of the noise in an answer.
     learned : bool
-        Whether this rests on a model that was learned from the answers.
+        Whether the hyperparameters were learned from the answers.
     is_known : bool
-        Whether the answers show how much results vary; else there is neither gap nor gain.
+        Whether the answers show how much results vary; if not, ``gap`` and ``gain`` are None.
     """
 
     gap: float | None
@@ -67,7 +69,7 @@ class Outlook:
         ends: AnswerRange,
         confidence: float,
     ) -> Outlook:
-        """Return what is known after some answers."""
+        """Compute the outlook from an optimizer and the answers told so far."""
         best, learned = optimizer.recommend(), optimizer._model.learns
         low, high = ends
         downwards = optimizer._params.direction == "minimize"
@@ -76,7 +78,7 @@ class Outlook:
             mean = float(optimizer.predict_query([best])[0])
             room = max(0.0, mean - end if downwards else end - mean)
         gap = gain = None
-        is_known = not learned or not missing(answers, optimizer.alpha is not None)
+        is_known = not learned or not interval_caveat(answers, optimizer.alpha is not None)
         if is_known and (not learned or n_sides <= MOST_SIDES):
             gap = float(optimizer.gap(1.0 - confidence))
         if is_known and isinstance(optimizer, Search) and not outcome_limits(optimizer):
@@ -86,7 +88,7 @@ class Outlook:
         return cls(gap, gain, room, end, sqrt(optimizer.alpha_), learned, is_known)
 
     def least_answers(self, n_sides: int) -> int | None:
-        """Return from how many answers on the gap is to be believed; None where it is not known."""
+        """Return the number of answers from which ``gap`` can be relied on; None without a gap."""
         if self.gap is None:
             return None
         return first_where_learned(n_sides) if self.learned else 1
@@ -130,7 +132,7 @@ def verdict(
     # A difference between percentages is no percentage.
     unit = f" {'points' if is_percent(unit) else unit}" if unit else ""
     enough = within is not None and outlook.is_enough(n_answers, n_sides, within)
-    said = list(_said(outlook, n_answers, n_sides, confidence, unit))
+    said = list(_gap_sentences(outlook, n_answers, n_sides, confidence, unit))
     if within is not None:
         said.append(_advice(outlook, n_answers, n_sides, within, unit, enough))
     return {
@@ -143,14 +145,14 @@ def verdict(
     }
 
 
-def _said(
+def _gap_sentences(
     outlook: Outlook, n_answers: int, n_sides: int, confidence: float, unit: str
 ) -> Iterator[str]:
-    """Say in sentences how much better it may be, and what that rests on."""
+    """Yield sentences on gap, gain and room, and on how far they can be relied on."""
     gap, room, least = outlook.gap, outlook.room, outlook.least_answers(n_sides)
     results = f"{n_answers} result{'' if n_answers == 1 else 's'}"
     settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
-    beyond = f"no average result is beyond {shown(outlook.end)}" if room is not None else ""
+    beyond = f"no average result is beyond {format_value(outlook.end)}" if room is not None else ""
     if not outlook.is_known:
         equal = "equal " if n_answers >= defaults.FIRST_LEARNING else ""
         do = "result does" if n_answers == 1 else "results do"
@@ -164,7 +166,7 @@ def _said(
         sure = f"({100.0 * confidence:g} % sure)"
         yield f"Another setting could still be better by up to {gap:.3g}{unit} {sure}."
     if outlook.gain is not None:
-        least_gain = NEGLIGIBLE * outlook.scatter
+        least_gain = NEGLIGIBLE_GAIN * outlook.scatter
         gain = f"{outlook.gain:.2g}" if outlook.gain > least_gain else f"less than {least_gain:.1g}"
         yield (
             f"{TRIES_IN_WORDS} more results are expected to improve the recommendation by "
@@ -186,7 +188,7 @@ def _said(
 def _advice(
     outlook: Outlook, n_answers: int, n_sides: int, within: float, unit: str, enough: bool
 ) -> str:
-    """Say whether to stop if a difference does not matter."""
+    """Return the advice to stop or to go on, if differences up to ``within`` do not matter."""
     least = outlook.least_answers(n_sides)
     limit = f"{within:g}{unit}"
     if not outlook.is_known and not enough:

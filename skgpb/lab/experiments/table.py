@@ -1,4 +1,4 @@
-"""Answers of the past from a table in a file."""
+"""Reading of settings and answers from a table: past measurements, or an exported notebook."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from skgpb.lab.experiments.answers import (
     EnteredAnswer,
     is_same_unit,
     limit_note,
+    noise_variance,
     read_cell,
-    variance_of,
 )
 from skgpb.lab.experiments.blocks import write_block
-from skgpb.lab.experiments.records import LONGEST, MOST_COLUMNS, LabRecord, written_date
+from skgpb.lab.experiments.records import LONGEST, MOST_COLUMNS, LabRecord, normalize_date
 from skgpb.lab.experiments.sides import Ends, Side
-from skgpb.lab.experiments.texts import check_name, unprotected, with_point
+from skgpb.lab.experiments.texts import check_name, remove_text_mark, with_point
 from skgpb.utils.warnings import warn
 
-# Columns of a notebook that was exported, and those with what was written for each query.
+# Columns of an exported notebook; its columns of fields of LabRecord.
 NUMBER, ERROR, STATUS, MEASUREMENTS = "number", "standard error", "status", "measurements"
 WRITTEN = ("note", "operator", "date")
-BOOKED = (NUMBER, ERROR, STATUS, MEASUREMENTS, *WRITTEN)
-# Words before the names of columns that are called like another one.
-BOOK, MEASURED = "notebook ", "measured "
-# What became of queries without an answer.
+NOTEBOOK_COLUMNS = (NUMBER, ERROR, STATUS, MEASUREMENTS, *WRITTEN)
+# Prefixes of columns of the notebook, and of measurements, with the name of another column.
+BOOK_PREFIX, MEASURED_PREFIX = "notebook ", "measured "
+# Statuses of queries without an answer.
 UNANSWERED = ("failed", "skipped", "pending")
-# Options of a search in a table, which errors of tables name, and what helps without them.
+# Advice in errors of TableFile, which names options of the shell; and advice for experiments.
 INSTEAD = {
     "say --sheet, one of": "keep the one with the results, of",
     "say --decimal comma or point": "write a point before decimals, and nothing between thousands",
     "say --dates %d/%m/%Y or %m/%d/%Y": "write it like 2026-01-31",
 }
-# Number of rejected rows that a message names, and that an experiment keeps of each table.
+# Limit: rejected rows that a message names, and rejected rows of a table that an experiment stores.
 NAMED, KEPT = 10, 100
 
 
@@ -58,15 +58,16 @@ class PastAnswer:
     setting : dict
         Values by the names of the sides; their :class:`Ends` along sides of a region.
     answer : float or None
-        None where there is none: see ``status``.
+        None if ``status`` is one of ``UNANSWERED``.
     status : {"given", "answered", "failed", "skipped", "pending"}
-        As the notebook has it that was exported; "given" in any other table.
+        Status in an exported notebook. In other tables "given", or "answered" if the answer has its
+        own noise variance.
     alpha : float or None
-        Noise variance of the answer, where it has its own.
+        Noise variance of the answer, if the table has one.
     number : int or None
         Number of the query.
     record : LabRecord
-        Notes on it.
+        Notes on the query.
     """
 
     setting: dict[str, Any]
@@ -83,28 +84,31 @@ class PastAnswer:
 
 
 class PastAnswers(NamedTuple):
-    """Rows of a table, and what was said of each that was left out."""
+    """Rows of a table, and error texts of the rows that were left out."""
 
     rows: list[PastAnswer]
     left_out: list[str]
 
 
-def booked(taken: Collection[str]) -> dict[str, str]:
-    """Return what the columns of a notebook are called beside others that have these names."""
+def notebook_columns(taken: Collection[str]) -> dict[str, str]:
+    """Return the columns of an exported notebook, as a dict by ``NOTEBOOK_COLUMNS``.
+
+    A column has a prefix if one of the other columns, ``taken``, has its name.
+    """
     names = {}
-    for name in BOOKED:
+    for name in NOTEBOOK_COLUMNS:
         column = name
-        while column in taken or BOOK + column in taken:
-            column = BOOK + column
+        while column in taken or BOOK_PREFIX + column in taken:
+            column = BOOK_PREFIX + column
         names[name] = column
     return names
 
 
-def marked(taken: Collection[str]) -> str:
-    """Return the words before further measurements that are called like something else."""
-    words = MEASURED
+def measured_prefix(taken: Collection[str]) -> str:
+    """Return the prefix of measurements whose names are ``taken`` by other columns."""
+    words = MEASURED_PREFIX
     while any(name.startswith(words) for name in taken):
-        words += MEASURED
+        words += MEASURED_PREFIX
     return words
 
 
@@ -121,32 +125,32 @@ def read_answers(
     regions: bool = False,
     skip_outside: bool = False,
 ) -> PastAnswers:
-    """Read settings and the answers they had.
+    """Read settings and their answers from a table.
 
     Parameters
     ----------
     path : path
-        A table of any kind that :mod:`skgpb.lab.datasets.table` reads. Rows in which the answer
+        A table of any format that :mod:`skgpb.lab.datasets.table` reads. Rows in which the answer
         is missing are passed over.
     sides : sequence of Side
         Sides; the table must have a column for each.
     answer : str, default=None
-        Column of the answers; None for the only one that is no side and has no limit.
+        Column of the answers; None for the only column that is no side and has no limit.
     limited : sequence of str, default=()
-        What else is measured and has a limit; there need not be a column for each.
+        Names of measurements that limits need; their columns may be missing.
     scored : sequence of str, default=()
-        What answers are computed from; the first stands for them.
+        Names of measurements in the score; the column of the first replaces that of the answers.
     block : str, default=""
-        What tells blocks of answers apart; there need not be a column for it.
+        Field that names blocks; its column may be missing.
     unit : str, default=""
         Unit of the answers.
     space : ParameterSpace
-        The sides and their constraints. Rows that violate one were measured all the same: they are
-        taken, with a note and a warning that name it.
+        The sides and their constraints. Rows that violate one are used, because they were measured,
+        with a note and a warning that name it.
     regions : bool, default=False
         Whether answers may be averages over regions, "20 to 90" or "A, B" along a side.
     skip_outside : bool, default=False
-        Whether rows with a value that is missing or not on its side are left out, with a warning
+        Whether to leave out rows with a value that is missing or not on its side, with a warning
         that names them.
 
     Returns
@@ -158,7 +162,7 @@ def read_answers(
     OSError
         If the file cannot be read.
     ImportError
-        If a library is needed that is not installed.
+        If the format needs a library that is not installed.
     ValueError
         If a column is missing, a value is not on its side, or no row is left. The message
         names the rows and the columns.
@@ -166,7 +170,7 @@ def read_answers(
     Warns
     -----
     UserWarning
-        If rows are left out, or violate a constraint, or what has a limit has no column.
+        If rows are left out or violate a constraint, or an outcome with a limit has no column.
     """
     try:
         table = TableFile(Path(path))
@@ -189,7 +193,7 @@ def _read(
     regions: bool,
     skip_outside: bool,
 ) -> PastAnswers:
-    """Read settings and answers; errors name options of a search."""
+    """Read settings and answers; errors of :class:`TableFile` name options of the shell."""
     names = [side.name for side in sides]
     texts = [
         column
@@ -208,7 +212,7 @@ def _read(
         answers = _answers_in(table, found[header.answer], unit)
         there = np.array([answer is not None for answer in answers], dtype=bool)
         if header.book:
-            states = _texts_of(found[header.book[STATUS]])
+            states = _column_texts(found[header.book[STATUS]])
             there |= np.isin(states, UNANSWERED)
         rows = np.flatnonzero(there)
         if not len(rows):
@@ -228,13 +232,13 @@ def _read(
     for row in rows.tolist():
         try:
             values = [
-                _value_of(side, column, row, bool(header.book), regions)
+                _cell_value(side, column, row, bool(header.book), regions)
                 for side, column in zip(sides, settings, strict=True)
             ]
             setting = dict(zip(names, values, strict=True))
             past[row] = header.past_answer(found, row, setting, answers[row])
             if past[row].is_region and past[row].status == "given":
-                past[row].status = "answered"  # data of the past are about single settings
+                past[row].status = "answered"  # fit, for given answers, takes no regions
         except CellError as error:
             outside.append(error)
     if outside:
@@ -252,11 +256,11 @@ def _read(
             f"constraint: {'; '.join(said)}",
             UserWarning,
         )
-    return PastAnswers(list(past.values()), _named(table, outside, KEPT))
+    return PastAnswers(list(past.values()), _describe_errors(table, outside, KEPT))
 
 
 class _Header:
-    """The columns of a table: those of the sides and the answers, and those of a notebook.
+    """Columns of a table, by their use in an experiment.
 
     Parameters
     ----------
@@ -266,26 +270,27 @@ class _Header:
     answer : str or None
         Name of the answers.
     limited : sequence of str
-        Names of what has a limit.
+        Names of measurements for limits and the score.
     block : str
-        What tells blocks of answers apart; empty for nothing.
+        Field that names blocks; empty without blocks.
     instead : sequence of str
-        At most one name, that stands for the answer in a table that is no notebook.
+        With a score, the name of the measurement whose column replaces that of the answers, unless
+        the table is a notebook; otherwise empty.
 
     Attributes
     ----------
     sides : list of str
-        Their columns.
+        Columns of the sides.
     answer : str
-        The column of the answers.
+        Column of the answers.
     book : dict
-        Columns of a notebook that was exported, by what they hold; empty for any other table.
+        Columns of an exported notebook, by ``NOTEBOOK_COLUMNS``; empty for any other table.
     measured : dict
-        Names of further measurements and of all columns that nothing uses yet, by their columns.
+        Names of further measurements and of all unused columns, by their columns.
     limited : dict
-        Names of what has a limit, by their columns, in a table that is no notebook.
+        Names of measurements for limits and the score, by their columns; empty for a notebook.
     block : dict
-        The same of what tells blocks apart.
+        Name of the field of blocks, by its column; empty if there is no column or for a notebook.
     """
 
     def __init__(
@@ -298,11 +303,11 @@ class _Header:
         instead: Sequence[str],
     ) -> None:
         header = table.names([*names, *([] if answer is None else [answer])])
-        plain = [unprotected(name) for name in header]
-        book = _booked_in(plain)
+        plain = [remove_text_mark(name) for name in header]
+        book = _find_notebook_columns(plain)
         if instead and not book:
             answer = instead[0]
-        # A name that looks like a formula has a mark in what was exported.
+        # Export marks names that look like formulas.
         column_of = dict(zip(plain, header, strict=True)) if book else {}
         known = plain if book else header
         sides = [_column(known, name) for name in names]
@@ -311,10 +316,10 @@ class _Header:
         blocks = {_column(known, block): block} if block and not book else {}
         absent = [name for column, name in (columns | blocks).items() if column not in known]
         if absent:
-            what = "what has a limit" if set(absent) <= set(limited) else "limits and blocks"
+            use = "limits" if set(absent) <= set(limited) else "limits and blocks"
             warn(
                 f"{table.name} has no column {' and no column '.join(map(repr, absent))}: nothing "
-                f"is learned from it of {what}",
+                f"is learned from it about {use}",
                 UserWarning,
             )
         columns = {column: name for column, name in columns.items() if column in known}
@@ -322,13 +327,13 @@ class _Header:
         if not book and answer is None:
             others = [name for name in others if name not in (columns | blocks)]
         if book:
-            # The answers are before their standard errors, unless somebody moved the columns.
+            # Export writes the answers before their standard errors; users may move columns.
             before = plain[plain.index(book[ERROR]) - 1] if book[ERROR] in plain else ""
             own = before if before in others else None
             if answer is None or answer in sides or own == _column(known, answer):
                 answer = own
             elif own is not None:
-                others.append(book.pop(ERROR))  # of other answers
+                others.append(book.pop(ERROR))  # standard errors of another column of answers
         if answer is not None:
             answer = _column(known, answer)
         elif len(others) == 1:
@@ -342,7 +347,7 @@ class _Header:
         self.sides = [column_of.get(name, name) for name in sides]
         self.answer = column_of.get(answer, answer)
         self.book = {name: column for name, column in book.items() if column in plain}
-        words = marked([*sides, answer, *book.values()])
+        words = measured_prefix([*sides, answer, *book.values()])
         counted = {*sides, answer, *book.values(), *({} if book else columns | blocks)}
         others = [name for name in known if name and name not in counted]
         if not book:
@@ -354,8 +359,8 @@ class _Header:
     @property
     def numbers(self) -> list[str]:
         """Columns besides sides and answers that hold numbers."""
-        booked = [self.book[name] for name in (NUMBER, ERROR) if name in self.book]
-        return [*booked, *self.limited]
+        columns = [self.book[name] for name in (NUMBER, ERROR) if name in self.book]
+        return [*columns, *self.limited]
 
     @property
     def texts(self) -> list[str]:
@@ -369,7 +374,7 @@ class _Header:
         setting: dict[str, Any],
         told: EnteredAnswer | None,
     ) -> PastAnswer:
-        """Return what a row says."""
+        """Return the :class:`PastAnswer` of a row, from its cells and its parsed answer."""
         answer, alpha, measurements, remark = (None, None, (), "") if told is None else told
         number, status = None, "given" if alpha is None else "answered"
         limited = {
@@ -382,10 +387,11 @@ class _Header:
         for column, name in self.block.items():
             write_block(record, name, texts[column])
         measured = {
-            name: unprotected(with_point(texts[column])) for column, name in self.measured.items()
+            name: remove_text_mark(with_point(texts[column]))
+            for column, name in self.measured.items()
         }
         if not self.book:
-            _write_beside(record, measured)
+            _write_unused_columns(record, measured)
         else:
             columns = {name: found[column] for name, column in self.book.items()}
             known = [name for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in columns]
@@ -398,13 +404,13 @@ class _Header:
                 status = "answered"
             if answer is not None and not measurements and cells.get(MEASUREMENTS):
                 with suppress(ValueError):
-                    mean, _, values, _ = read_cell(unprotected(cells[MEASUREMENTS]))
-                    # They are those of an answer that nobody has changed since.
+                    mean, _, values, _ = read_cell(remove_text_mark(cells[MEASUREMENTS]))
+                    # Drop the replicates if the answer was changed since the export.
                     record.measurements = list(values) if isclose(mean, answer) else []
             try:
-                alpha = alpha if error is None else variance_of(error)
-                note, operator, date = (unprotected(cells.get(name, "")) for name in WRITTEN)
-                record.write(note, operator, written_date(date) or date, measured)
+                alpha = alpha if error is None else noise_variance(error)
+                note, operator, date = (remove_text_mark(cells.get(name, "")) for name in WRITTEN)
+                record.write(note, operator, normalize_date(date) or date, measured)
             except ValueError as wrong:
                 raise CellError(row, self.book[STATUS], str(wrong)) from None
             record.skipped = status == "skipped"
@@ -416,7 +422,7 @@ class _Header:
 
 
 def _storable(names: list[str], table: str) -> list[str]:
-    """Return the columns that a record can store; a warning names the others."""
+    """Return the columns that a record can store; warn of the others."""
     kept = []
     for name in names:
         with suppress(ValueError):
@@ -433,12 +439,12 @@ def _storable(names: list[str], table: str) -> list[str]:
     return kept
 
 
-def _write_beside(record: LabRecord, texts: dict[str, str]) -> None:
-    """Write down the columns of a table that nothing uses yet: a limit or a score may later."""
+def _write_unused_columns(record: LabRecord, texts: dict[str, str]) -> None:
+    """Write unused columns of a table to a record: a later limit or score may use them."""
     measured = {name: text for name, text in texts.items() if not is_missing(text)}
     for name in list(measured):
         field, text = name.lower(), measured[name]
-        if field == "date" and (day := written_date(text)) and not record.date:
+        if field == "date" and (day := normalize_date(text)) and not record.date:
             record.write(date=day)
         elif field == "operator" and not record.operator:
             record.write(operator=text)
@@ -450,23 +456,23 @@ def _write_beside(record: LabRecord, texts: dict[str, str]) -> None:
     record.write(measured={name: text[:LONGEST] for name, text in measured.items()})
 
 
-def _booked_in(header: Sequence[str]) -> dict[str, str]:
-    """Return the columns of a notebook in a header; empty if it is none."""
+def _find_notebook_columns(header: Sequence[str]) -> dict[str, str]:
+    """Return the columns of an exported notebook in a header; empty if the table is none."""
     names = {}
-    for name in BOOKED:
+    for name in NOTEBOOK_COLUMNS:
         column = name
-        while BOOK + column in header:
-            column = BOOK + column
+        while BOOK_PREFIX + column in header:
+            column = BOOK_PREFIX + column
         names[name] = column
     return names if {names[NUMBER], names[STATUS]} <= set(header) else {}
 
 
-def _texts_of(column: Column) -> list[str]:
+def _column_texts(column: Column) -> list[str]:
     return [_text_in(column, row) for row in range(len(column.values))]
 
 
 def _text_in(column: Column, row: int) -> str:
-    """Return the text of a cell, empty if it is."""
+    """Return the text of a cell; an empty text if the cell is empty."""
     value = column.values[row]
     return "" if np.isnan(value) else column.labels[int(value)]
 
@@ -477,7 +483,7 @@ def _number_in(column: Column, row: int) -> float | None:
 
 
 def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnswer | None]:
-    """Return the answer in each row; there may be several measurements, or counts, in a cell."""
+    """Parse the answer in each row, None in empty cells; a cell may have replicates or counts."""
     try:
         if not column.missing.all():
             column.check_numbers()
@@ -486,7 +492,7 @@ def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnsw
         try:
             return [
                 None if is_missing(text) else read_cell(text, unit)
-                for text in (unprotected(each) for each in _texts_of(texts))
+                for text in (remove_text_mark(each) for each in _column_texts(texts))
             ]
         except ValueError:
             pass
@@ -505,16 +511,16 @@ def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnsw
 
 
 def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
-    """Name the constraints that a setting violates."""
+    """Return a note with the constraints that a setting violates; empty if it violates none."""
     if space.feasible is None:
         return ""
-    violated = space.feasible.violated(space.point(setting))
+    violated = space.feasible.violations(space.point(setting))
     return f"violates {' and '.join(violated)}" if violated else ""
 
 
 def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bool) -> None:
-    """Name rows that cannot be taken: in a warning if they are skipped, else in an error."""
-    said = "; ".join(_named(table, outside, NAMED))
+    """Warn of invalid rows; raise ValueError if they are not skipped, or all rows are invalid."""
+    said = "; ".join(_describe_errors(table, outside, NAMED))
     which = f"{len(outside)} of {n_rows} rows of {table.name}"
     if skipped and len(outside) < n_rows:
         warn(f"{which} are left out: {said}", UserWarning)
@@ -523,13 +529,13 @@ def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bo
     raise ValueError(f"{which} cannot be taken: {said}{hint}")
 
 
-def _named(table: TableFile, outside: list[CellError], most: int) -> list[str]:
-    """Describe what is wrong with the first ``most`` rows, and count the others."""
+def _describe_errors(table: TableFile, outside: list[CellError], most: int) -> list[str]:
+    """Return the errors of the first ``most`` invalid rows, and the number of the others."""
     return _first([table.error_text(error) for error in outside[:most]], len(outside))
 
 
 def _first(said: list[str], n: int) -> list[str]:
-    """Return what is said of the first of n rows, and how many others there are."""
+    """Append the number of further rows to texts about the first of n rows."""
     return [*said, f"and {n - len(said)} more"] if n > len(said) else said
 
 
@@ -541,22 +547,22 @@ def _column(header: list[str], name: str) -> str:
     return alike[0] if len(alike) == 1 else name
 
 
-def _value_of(side: Side, column: Column, row: int, exported: bool, regions: bool) -> Any:
-    """Return the value of a side in a row, or its ends; texts that were exported may be marked."""
+def _cell_value(side: Side, column: Column, row: int, exported: bool, regions: bool) -> Any:
+    """Return the value of a side in a row, its ends for a region; exported texts may be marked."""
     value = column.values[row]
     if np.isnan(value):
         raise CellError(row, side.name, "the value is missing")
     text = column.labels[int(value)] if column.labels else ""
     # A number among texts may have a decimal comma.
-    marked = [unprotected(text), with_point(text)]
-    given: list[Any] = marked if exported else [text, unprotected(text)]
+    unmarked = [remove_text_mark(text), with_point(text)]
+    given: list[Any] = unmarked if exported else [text, remove_text_mark(text)]
     readings: list[Callable[[Any], Any]] = [side.value]
     if not column.labels:
         given = [float(value)]
     elif regions and side.is_ordered:
         readings = [side.region]
     elif regions:
-        # What was exported has quotes where a value looks like several.
+        # Exported values have quotes if they look like a list: parse them as regions first.
         readings = [side.region, side.value] if exported else [side.value, side.region]
     reason = ""
     for read, each in product(readings, given):

@@ -1,4 +1,4 @@
-"""Trade-offs between several measurements: which trials no other one beats in all of them."""
+"""Trade-offs between several measurements: the Pareto front and its hypervolume."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 
 from skgpb.lab.experiments.scores import Score
 
-# Share of the range of a measurement by which it is changed, to see which way is better.
+# Step of the finite differences of a score, as a share of the range of a measurement.
 STEP = 1e-3
 
 
 def directions(score: Score, rows: list[dict[str, Any]], names: list[str]) -> list[float]:
-    """Return 1 for what is better when it is larger, -1 when smaller, 0 where that depends."""
+    """Return for each name the sign of the effect of its measurement on the score.
+
+    1 if larger measurements are better in all rows, -1 if smaller ones are, otherwise 0.
+    """
     out = []
     for name in names:
         values = [row[name] for row in rows]
@@ -27,7 +30,9 @@ def directions(score: Score, rows: list[dict[str, Any]], names: list[str]) -> li
 
 
 def not_dominated(Y: np.ndarray) -> np.ndarray:
-    """Return which rows (n, m) no other row is at least as good as, and better somewhere, (n,).
+    """Return a mask (n,) of the rows of Y (n, m) that no other row dominates.
+
+    A row dominates another if it is at least as large in all columns and larger in one.
 
     Examples
     --------
@@ -41,7 +46,7 @@ def not_dominated(Y: np.ndarray) -> np.ndarray:
 
 
 def hypervolume(Y: np.ndarray) -> float:
-    """Return the volume of the points that some row (n, m) in [0, 1] is at least as good as.
+    """Return the volume of the points in the unit cube that the rows of Y (n, m) dominate.
 
     Examples
     --------
@@ -60,7 +65,7 @@ def hypervolume(Y: np.ndarray) -> float:
 
 
 def trade_offs(score: Score, entries: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the trade-offs between the measurements in a score, as ``Experiment.trade_offs``."""
+    """Return the trade-offs between the measurements in a score, see ``Experiment.trade_offs``."""
     measured = [name for name in score.names if any(name in each["measured"] for each in entries)]
     rows = [each["params"] | each["measured"] for each in entries]
     if len(measured) < 2 or len(rows) < 2:

@@ -19,7 +19,7 @@ from scipy import stats
 from skgpb import GPUCBOptimizer
 from skgpb.domains import Steps
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.sides import rounded, shown
+from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.table import read_answers
 from skgpb.lab.file_lock import FileLock
 from skgpb.plotting._progress import draw_progress
@@ -239,9 +239,9 @@ def test_settings_are_corrected_and_what_was_is_shown(run, path):
     window.open("/correct/4")
     window.send("/correct/4", "value", value="16", by="Bob <b>")
     for page in (window.open(), window.open("/report.html")):
-        shown = " ".join(re.sub("<[^>]*>", " ", page[page.index("What was changed") :]).split())
-        assert "55.5" in shown and "Ada" in shown and "Bob &lt;b&gt;" in shown
-        assert "result 15 16" in shown and "14.7; 15.3 nothing" in shown
+        text = " ".join(re.sub("<[^>]*>", " ", page[page.index("What was changed") :]).split())
+        assert "55.5" in text and "Ada" in text and "Bob &lt;b&gt;" in text
+        assert "result 15 16" in text and "14.7; 15.3 nothing" in text
 
 
 def test_what_is_wrong_is_said_in_the_words_of_the_page(path):
@@ -563,8 +563,8 @@ def test_names_of_any_kind_are_shown_as_they_are(tmp_path):
     run.ask()
     window = Window(run.path)
     assert "a {b} %s &lt;i&gt;" in window.open()
-    shown = html.unescape(window.text)
-    assert shown.count(name) >= 4 and "<b>" not in window.text
+    text = html.unescape(window.text)
+    assert text.count(name) >= 4 and "<b>" not in window.text
     assert "$\\bad$" in html.unescape(window.open("/picture/slices-0-light.svg"))
     assert "is saved" in (window.open(), window.send("/tell/2", "value", value="2"))[1]
     for address in ("/report.html", "/results.csv", "/run.skgpb"):
@@ -673,7 +673,9 @@ def test_a_slip_that_was_not_noticed_is_named_beside_the_recommendation(path):
     assert said["query"] == 12
     window = Window(path)
     page = window.open()
-    assert f"Experiment 12: {shown(said['answer'])} is unusual. The expected range is" in page
+    assert (
+        f"Experiment 12: {format_value(said['answer'])} is unusual. The expected range is" in page
+    )
     assert 'href="/correct/12"' in page.split('id="best"')[1].split("</section>")[0]
     window.open("/correct/12")
     window.send("/correct/12", "value", value=f"{10 * said['answer']:g}")
@@ -762,7 +764,7 @@ def test_what_is_expected_and_maps_are_only_looked_at(run, path):
     window = Window(path)
     window.open("/expect?side0=50&side1=0.01&side2=A")
     found = run.expect({"temperature (°C)": 50, "salt": 0.01, "catalyst": "A"})
-    assert f"<strong>{rounded(found['mean'], found['std'])}</strong>" in window.text
+    assert f"<strong>{format_estimate(found['mean'], found['std'])}</strong>" in window.text
     window.open("/expect?side0=500&side1=0.01&side2=A")
     assert window.status == 422 and "must be 20 to 90, got 500" in window.text
     assert "/map/0-2-dark.svg" in window.open("/map?x=0&y=2")

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.blocks import shift_in_words
+from skgpb.lab.experiments.blocks import describe_shift
 from skgpb.lab.experiments.export import write_table
 
 SIDES = ["heat=20:90", "oil=A,B"]
@@ -204,4 +204,4 @@ def test_operators_and_dates_are_those_of_the_notebook(tmp_path, name, told):
     ],
 )
 def test_a_shift_is_said_by_its_size_and_its_side(mean, words):
-    assert shift_in_words({"mean": mean, "std": 0.31}) == f"{words} the average"
+    assert describe_shift({"mean": mean, "std": 0.31}) == f"{words} the average"

@@ -18,7 +18,7 @@ from skgpb.exceptions import LoadError
 from skgpb.lab import file_lock
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import as_csv, as_excel, write_table
-from skgpb.lab.experiments.sides import Side, shown
+from skgpb.lab.experiments.sides import Side, format_value
 from skgpb.surrogate import suboptimality_gap
 from skgpb.utils.persistence import read_notes
 
@@ -181,7 +181,11 @@ def test_regions_of_whole_numbers_and_choices_read_as_what_they_hold(tmp_path):
     run = Experiment.create(tmp_path / "r.skgpb", sides, regions=True, noise=0.1)
     (query,) = run.ask()
     assert query["params"] == {"x": [0.0, 1.0], "n": [1, 2, 3, 4, 5, 6], "kind": ["a", "b", "c"]}
-    assert [shown(value) for value in query["params"].values()] == ["0 to 1", "1 to 6", "a, b, c"]
+    assert [format_value(value) for value in query["params"].values()] == [
+        "0 to 1",
+        "1 to 6",
+        "a, b, c",
+    ]
     run.tell(1.0)
     for answer in (2.0, 0.5, 3.0):
         (query,) = run.ask()

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import as_csv, write_table
-from skgpb.lab.experiments.judgement import beside_limits
-from skgpb.lab.experiments.limits import read_limits, written
+from skgpb.lab.experiments.judgement import limits_remark
+from skgpb.lab.experiments.limits import format_limits, read_limits
 
 SIDES = ["heat=20:90", "time=1:60"]
 LIMITS = ["peak < 80", "impurity (%) <= 2"]
@@ -84,7 +84,7 @@ def check(run):
 )
 def test_limits_are_read_as_they_are_written(texts, limits):
     assert read_limits(texts, ["heat"]) == limits
-    assert read_limits(written(limits), ["heat"]) == limits
+    assert read_limits(format_limits(limits), ["heat"]) == limits
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,10 @@ def test_limits_are_read_as_they_are_written(texts, limits):
         ("T < 80,5", "write 80.5"),
         ("T < 80 C", "a limit of T must be a number, got '80 C'"),
         ("heat < 80", "'heat' is a setting or the answer"),
-        (["T < 3", "T > 5"], "nothing is within the limits of T: 5 to 3"),
+        (
+            ["T < 3", "T > 5"],
+            "the limits of T must have their low end below their high end, got 5 to 3",
+        ),
     ],
 )
 def test_what_is_no_limit_is_said(tmp_path, texts, said):
@@ -274,11 +277,11 @@ def test_a_name_in_other_capitals_is_no_measurement_that_is_lost(tmp_path):
     with pytest.raises(ValueError, match="write 'peak'"):
         run.annotate(2, measured={"Peak": 70.0})
     assert [each["within_limits"] for each in run.history()] == [False, None]
-    assert beside_limits(run.best()) == "(not every limit measured) "
+    assert limits_remark(run.best()) == "(not every limit measured) "
     run.annotate(2, measured={"peak": 85.0})
-    assert beside_limits(run.best()) == "(beyond a limit) "
+    assert limits_remark(run.best()) == "(beyond a limit) "
     run.annotate(2, measured={"peak": 75.0})
-    assert beside_limits(run.best()) == "within the limits "
+    assert limits_remark(run.best()) == "within the limits "
 
 
 def test_several_changes_are_one(tmp_path):
@@ -287,7 +290,7 @@ def test_several_changes_are_one(tmp_path):
     before = run.path.read_bytes(), run.history()
 
     def tell_two(second):
-        with run.alone():
+        with run.exclusive():
             run.tell(1.0, 1)
             assert run.path.read_bytes() == before[0] and run.history() != before[1]
             run.tell(2.0, second)
@@ -295,7 +298,7 @@ def test_several_changes_are_one(tmp_path):
     with pytest.raises(ValueError, match="there is no query 9"):
         tell_two(9)
     assert (run.path.read_bytes(), run.history()) == before
-    with run.alone():
+    with run.exclusive():
         with pytest.raises(ValueError, match="there is no query 9"):
             run.annotate(9, note="lost")
         assert run.history() == before[1]

@@ -7,8 +7,8 @@ import pytest
 from skgpb.exceptions import LimitWarning
 from skgpb.lab.cli.commands import main
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.judgement import limits_hold_in_words, preferred_in_words
-from skgpb.lab.experiments.limits import read_limits, written
+from skgpb.lab.experiments.judgement import describe_outcomes, describe_preferred_query
+from skgpb.lab.experiments.limits import format_limits, read_limits
 from skgpb.lab.experiments.listed import experiment_in
 
 SIDES = ["heat=20:90", "time=1:60"]
@@ -32,7 +32,7 @@ def test_the_first_answer_without_what_has_a_limit_warns(tmp_path):
         run.tell(50, 3)
     (limit,) = run.best()["outcomes"]
     assert (limit["n_answers"], limit["n_missing"]) == (1, 2)
-    assert limits_hold_in_words(run.best())[0].endswith("; known of 1 of 3 results)")
+    assert describe_outcomes(run.best())[0].endswith("; known of 1 of 3 results)")
     other = begun(tmp_path, ["impurity <= 5"], "other.skgpb")
     other.ask(2)
     with warnings.catch_warnings():
@@ -70,7 +70,7 @@ def test_a_table_warns_once_of_what_it_lacks(tmp_path):
 def test_a_limit_on_a_sum_is_computed(tmp_path):
     run = begun(tmp_path, ['impA + "imp B" <= 5', "0.5*impA >= 0.1", "water-content < 3"])
     limits = ['impA + "imp B" <= 5', "0.5*impA >= 0.1", "water-content <= 3"]
-    assert run.status()["limits"] == limits == written(read_limits(limits, []))
+    assert run.status()["limits"] == limits == format_limits(read_limits(limits, []))
     assert run.counted == ["impA", "imp B", "water-content"]
     run.ask(3)
     within = [
@@ -143,4 +143,6 @@ def test_more_that_is_expected_elsewhere_is_said(tmp_path):
     assert means.max() > best["mean"]
     assert best["preferred"]["query"] == int(means.argmax()) + 1
     assert best["preferred"]["mean"] == pytest.approx(means.max())
-    assert preferred_in_words(best)[0].startswith("more is expected at the setting of query 3 (")
+    assert describe_preferred_query(best)[0].startswith(
+        "more is expected at the setting of query 3 ("
+    )

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.sides import ROUNDING, Side, list_of, values_in
+from skgpb.lab.experiments.sides import ROUNDING, Side, format_list, values_in
 from skgpb.lab.experiments.texts import split_pair
 
 # Levels as they are called where the settings come from.
@@ -30,13 +30,16 @@ CHEMICALS = [
 
 @pytest.mark.parametrize("levels", CHEMICALS, ids=str)
 def test_a_list_that_is_written_is_the_list_that_is_read(levels):
-    assert values_in("x", list_of(levels)) == levels
-    assert Side.parse(f"x={list_of(levels)}").bounds == levels
-    assert Side.of("x = y", list_of(levels)) == Side.choice("x = y", levels)
+    assert values_in("x", format_list(levels)) == levels
+    assert Side.parse(f"x={format_list(levels)}").bounds == levels
+    assert Side.of("x = y", format_list(levels)) == Side.choice("x = y", levels)
     side = Side.choice("x", levels)
     for level in levels:
         assert (
-            side.value(level) == side.value(f" {level} ") == side.value(list_of([level])) == level
+            side.value(level)
+            == side.value(f" {level} ")
+            == side.value(format_list([level]))
+            == level
         )
 
 
@@ -109,7 +112,7 @@ def test_what_is_at_an_end_but_for_rounding_is_at_the_end():
 )
 def test_regions_along_a_side_are_read_as_they_are_written(side, values, written):
     side = Side.of("x", side)
-    assert side.written(values) == written
+    assert side.format_region(values) == written
     assert side.region(written) == (values[0], values[-1])
 
 

@@ -11,7 +11,7 @@ from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import as_csv, as_excel
 from skgpb.lab.experiments.records import LONGEST, MOST_COLUMNS
 from skgpb.lab.experiments.sides import Side
-from skgpb.lab.experiments.texts import cleaned
+from skgpb.lab.experiments.texts import clean_text
 
 # A vertical tab comes with text from Word; half of a character with bytes that are no text.
 ODD = ["\x00", "\x07", "\x0b", "\x0c", "\x1f", "\x7f", "\x85", "\u2028", "\ud800", "\uffff"]
@@ -109,6 +109,6 @@ def test_what_is_too_long_is_refused_before_it_can_never_be_opened_again(tmp_pat
 
 def test_a_cleaned_text_is_xml():
     everything = "".join(map(chr, [*range(0x3000), *range(0xD000, 0x11000), 0x1F389]))
-    text = cleaned(everything).replace("&", "").replace("<", "").replace("]]>", "")
-    assert cleaned(text) == text
+    text = clean_text(everything).replace("&", "").replace("<", "").replace("]]>", "")
+    assert clean_text(text) == text
     xml.dom.minidom.parseString(f"<a>{text}</a>".encode())

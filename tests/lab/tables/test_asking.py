@@ -81,6 +81,15 @@ def test_variances_are_learned_down_the_slope_of_what_speaks_against_them(monkey
         assert check_grad(lambda at: loss(at)[0], lambda at: loss(at)[1], theta) < 1e-3
 
 
+def test_where_features_tell_all_of_it_next_to_nothing_is_left_to_single_groups():
+    table, groups, _, noise, _ = fitted()
+    in_town = table.columns["town"] == "B"
+    answers = np.array([in_town[rows].mean() for rows in groups])
+    model = GroupModel(table).fit(groups, answers, np.full_like(noise, 1e-9))
+    assert model._own < 1e-4 * answers.var()
+    assert_allclose(model.rows(), in_town, atol=1e-3)
+
+
 def test_the_most_frequent_categories_are_told_apart():
     rng = np.random.default_rng(0)
     names = np.array([f"town {i}" for i in range(N_CATEGORIES + 20)], dtype=object)
@@ -238,20 +247,34 @@ def test_enough_is_known_once_no_other_group_can_be_much_better():
     assert not asking._is_enough(some, most - 1e-9)
 
 
+class OnlyOfSome(NoisyAverages):
+    """Never tells the average over the whole table of 240 rows."""
+
+    def affords(self, rows):
+        return len(rows) < 240
+
+
 def test_all_rows_are_among_the_groups_where_no_question_about_them_is_answered():
     table, y = mixed()
-
-    class Oracle(NoisyAverages):
-        def affords(self, rows):
-            return len(rows) < len(y)
-
-    found = search_by_asking(table, Oracle(y, 0.05), 12, 60)
+    found = search_by_asking(table, OnlyOfSome(y, 0.05), 12, 60)
     whole, *asked = found.groups
     assert len(whole.rows) == len(y) and not whole.answers
     mean, cov = found.model.joint([group.rows for group in asked], range(len(asked)))
     assert_allclose(found.mean[1:], mean)
     assert_allclose(found.cov[1:, 1:], cov, atol=1e-12)
     assert found.mean[0] == pytest.approx(y.mean(), abs=0.2)
+
+
+def test_without_a_model_all_rows_are_as_good_as_the_groups_on_average():
+    table, y = mixed()
+    found = search_by_asking(table, OnlyOfSome(y, 0.05), 12, 5)
+    whole, *asked = found.groups
+    assert found.model is None and not whole.answers
+    averages = [np.mean(group.answers) for group in asked]
+    assert_allclose(found.mean, [np.mean(averages), *averages])
+    # They may be as far from that as groups are, and answers are noisy beside.
+    assert_allclose(np.diag(found.cov)[1:], [0.05**2 / len(group.answers) for group in asked])
+    assert found.cov[0, 0] == pytest.approx(np.var(averages) + 0.05**2)
 
 
 def test_the_better_half_is_asked_on():

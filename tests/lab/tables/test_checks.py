@@ -84,6 +84,16 @@ def test_what_only_looks_like_an_identity_is_none():
     assert find_identity(columns) is None
 
 
+@pytest.mark.parametrize(("n_values", "found"), [(10, "who"), (11, None)])
+def test_what_has_ten_values_for_each_number_may_be_the_same_for_it_but_for_slips(n_values, found):
+    who = np.repeat(np.arange(5.0), 400)
+    # In 400 rows of each all the same, but for one row of each further value.
+    slips = np.tile(np.maximum(np.arange(400) - 400 + n_values, 0), 5)
+    own = n_values * who + 0.5  # no whole numbers, which might be an identity themselves
+    columns = {"who": who, "size": own + slips, "weight": own - slips}
+    assert find_identity(columns) == found
+
+
 def test_rows_that_repeat_are_counted():
     columns = people()
     assert repeats({name: columns[name] for name in ("sex", "born", "dose")}) is None

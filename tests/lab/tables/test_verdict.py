@@ -302,6 +302,20 @@ def test_conditions_that_are_noise_are_not_named():
     assert all(all_that_matters)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_of_conditions_that_keep_better_rows_out_the_worst_is_dropped_in_any_unit(unit):
+    # Inside, without the first condition, and without the second: rows of 0, 1 and 2.
+    X = np.tile([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (20, 1))
+    y = unit * np.tile([0.0, 1.0, 2.0], 20)
+    table = MemoryTable(X, y)
+    box = table.shape.everything.copy()
+    box[table.shape.offsets[:2]] = 0
+    fitted = CrossFit(table, y, np.arange(60) % 5, np.arange(60), dict.fromkeys(range(5), box))
+    assert fitted.features == [0, 1]
+    fitted.drop_features(LEVEL, 0.0)
+    assert fitted.features == [0]
+
+
 def test_of_two_columns_that_say_the_same_one_is_named():
     rng = np.random.default_rng(26)
     x = rng.random(3000)
@@ -355,6 +369,14 @@ def test_intervals_of_skewed_targets_hold_where_those_of_student_do_not():
         student.append(abs(truth - average) <= half)
     assert np.mean(held) >= 0.93
     assert np.mean(student) < np.mean(held)
+
+
+def test_two_groups_of_rows_have_an_interval_and_one_has_none():
+    values = np.array([1.0, 2.0, 4.0, 5.0])  # two pairs, 1.5 below and above their average
+    average, ends = estimate_average(values, np.array([0, 0, 1, 1]), values)
+    half = verdict.ERROR_FACTOR * 1.5 * t.isf(0.025, 1)
+    np.testing.assert_allclose([average, *ends], [3.0, 3.0 - half, 3.0 + half])
+    assert estimate_average(values, np.zeros(4, dtype=int), values) == (None, None)
 
 
 def test_values_that_are_all_the_same_are_not_known_for_sure():

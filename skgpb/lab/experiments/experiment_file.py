@@ -1,4 +1,4 @@
-"""A run that is kept in a file: read before it is looked at, written whenever it has changed."""
+"""The file of an experiment: read before each use, written after each change."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import numpy as np
 from skgpb.domains import Box, PointsQuery, Region
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.lab.experiments.answers import AnswerRange, read_range
-from skgpb.lab.experiments.blocks import block_of
+from skgpb.lab.experiments.blocks import block_name
 from skgpb.lab.experiments.changes import Change
-from skgpb.lab.experiments.costs import costs_of
-from skgpb.lab.experiments.entries import LEARNING, Entry, carried_over, entries_of
-from skgpb.lab.experiments.limits import are_kept, outcomes_of
+from skgpb.lab.experiments.costs import cost_texts
+from skgpb.lab.experiments.entries import LEARNING, Entry, make_entries, match_entries
+from skgpb.lab.experiments.limits import is_within_limits, outcome_values
 from skgpb.lab.experiments.records import LabRecord
 from skgpb.lab.experiments.scores import Score
 from skgpb.lab.experiments.sides import Side
-from skgpb.lab.experiments.texts import in_one_line
+from skgpb.lab.experiments.texts import to_one_line
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
@@ -34,14 +34,14 @@ from skgpb.utils.locks import StateLock
 from skgpb.utils.persistence import read_notes
 from skgpb.utils.typing import Limits
 
-# Classes of optimizers that ask for settings, or for averages over regions of them.
-KINDS = (Search, GPOOOptimizer)
-# Entries of a file that are for display only.
+# Classes of optimizers whose queries are settings, or averages over regions of them.
+OPTIMIZER_CLASSES = (Search, GPOOOptimizer)
+# Keys of a file that are for display only.
 LABELS = ("title", "answer", "unit")
 
 
-class KeptRun:
-    """The optimizer of an experiment, its entries and their numbers, as they are in a file.
+class ExperimentFile:
+    """The file of an experiment, with its optimizer, its entries and their numbers.
 
     Parameters
     ----------
@@ -52,86 +52,86 @@ class KeptRun:
     path: Path
     # Lock of the threads of this process; a FileLock keeps out other processes.
     _threads: StateLock
-    # Version of the file that the following was read from, None if it has to be read again.
+    # Signature of the file at the last read or write; None if it has to be read again.
     _seen: bytes | None
     _optimizer: Any
     _sides: list[Side]
     _labels: dict[str, str]
     _entries: list[Entry]
-    # Numbers of the entries that the events of the run make, in their order; the last one given.
+    # Numbers of the entries that events of the run began, in order; the largest number so far.
     _numbers: list[int]
     _last: int
-    # Pending queries that a tree would not ask, by their numbers.
+    # Regions of pending queries that the present tree would not ask, by their numbers.
     _lost: dict[int, Region]
-    # Rows of tables that were left out, and why.
+    # Rows of tables that were left out, with the reasons.
     _left_out: list[str]
-    # Between which ends averages of answers are; None for an open end.
+    # Range of the averages of answers; None for an open end.
     _range: AnswerRange
-    # What answers are computed from; None if they are told.
+    # Formula of the answers; None if they are told.
     _score: Score | None
-    # What experiments cost; empty where all cost the same.
+    # Costs of an experiment; empty if all cost the same.
     _costs: list[str]
-    # What tells blocks of answers apart; empty for nothing.
+    # Field that names the block of an answer; empty without blocks.
     _block: str
     # Notes on queries, by the numbers of the queries.
     _records: dict[int, LabRecord]
-    # What was changed, in order.
+    # All changes of entries and rules, in order.
     _changes: list[Change]
-    # Whether a block of ``alone`` is open, and something in it has changed.
-    _is_alone = _is_changed = False
+    # Whether a ``with`` block of ``exclusive`` is open, and whether it has changed something.
+    _is_exclusive = _is_changed = False
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path, self._threads, self._seen = Path(path), StateLock(), None
         self._read()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep all others from changing the file in a ``with`` block.
+    def exclusive(self) -> Iterator[None]:
+        """Hold the exclusive lock of the file during a ``with`` block.
 
-        Anything read from the file in the block is still true when the block then changes it. What
-        the block changes is written at its end, and after an error nothing of it.
+        No other program can change the file between a read and a change in the block. All changes
+        of the block are written at its end; after an error none of them is.
         """
         with self._threads, FileLock(self.path):
-            is_outer, self._is_alone = not self._is_alone, True
+            is_outer, self._is_exclusive = not self._is_exclusive, True
             try:
                 yield
                 if is_outer and self._is_changed:
                     self._write()
                     self._is_changed = False
             except BaseException:
-                # The file is what counts: it is read again.
+                # This object may be changed halfway: read the file again.
                 self._seen, self._is_changed = None, False
                 raise
             finally:
-                self._is_alone = not is_outer
+                self._is_exclusive = not is_outer
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Look at the file as it is now."""
+        """Read the file if it has changed, during a ``with`` block that only reads."""
         with self._threads:
             self._read()
             yield
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change the file while holding its lock."""
-        with self.alone():
+        """Change the file during a ``with`` block, holding its lock."""
+        with self.exclusive():
             self._read()
             yield
             self._is_changed = True
 
     def _signature(self) -> bytes:
-        """Identify a version of the file.
+        """Return the hash of the file.
 
-        Not its inode and times: numbers of inodes are used again, and clocks of files tick slowly.
+        Inode and times would not do: numbers of inodes are used again, and file times are coarse.
         """
         return hashlib.sha256(self.path.read_bytes()).digest()
 
     def _read(self) -> None:
-        """Read the file unless it is the one that was read or written last."""
+        """Read the file unless it is unchanged since this object read or wrote it."""
         while (before := self._signature()) != self._seen:
             with warnings.catch_warnings():
-                # After a correction other things would have been asked than were.
+                # After a correction the run has other queries than its answers would lead to.
                 warnings.simplefilter("ignore", ReplayWarning)
                 optimizer: Any = BaseBanditOptimizer.load(self.path)
             notes = read_notes(self.path)
@@ -142,7 +142,7 @@ class KeptRun:
                     f"{str(self.path)!r} holds campaigns that share a budget: open it with "
                     "Campaigns, or in the shell by skgpb budget"
                 )
-            if not isinstance(optimizer, KINDS) or optimizer._run.space is None:
+            if not isinstance(optimizer, OPTIMIZER_CLASSES) or optimizer._run.space is None:
                 raise LoadError(
                     f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
                     "names or which an experiment cannot ask: make one with Experiment.create"
@@ -155,15 +155,15 @@ class KeptRun:
             self._seen = before
 
     def _take_notes(self, notes: dict[str, Any]) -> None:
-        """Read the data of a file besides the run; a run saved from Python has none."""
-        self._labels = {name: in_one_line(str(notes.get(name, ""))) for name in LABELS}
+        """Set the fields from the notes in a file; a run saved from Python has no notes."""
+        self._labels = {name: to_one_line(str(notes.get(name, ""))) for name in LABELS}
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
-        self._block = in_one_line(str(notes.get("block", "")))
+        self._block = to_one_line(str(notes.get("block", "")))
         self._range = read_range(notes.get("answer_range", ""))
         score = str(notes.get("score", ""))
         self._score = Score.parse(score) if score else None
-        self._left_out = [in_one_line(str(text)) for text in notes.get("left_out", [])]
+        self._left_out = [to_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): LabRecord.of(each) for number, each in kept.items()}
         self._changes = [Change.of(each) for each in notes.get("changes", [])]
@@ -171,7 +171,7 @@ class KeptRun:
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
             region = Region(*ends, tuple(map(int, counts)))
-            self._lost[int(number)] = region.named(self._optimizer._run.space)
+            self._lost[int(number)] = region.with_names(self._optimizer._run.space)
         self._count()
 
     def _write(self) -> None:
@@ -180,7 +180,7 @@ class KeptRun:
             [each, region.lower.tolist(), region.upper.tolist(), list(region.counts)]
             for each, region in self._lost.items()
         ]
-        kept = {str(number): record.kept() for number, record in self._records.items()}
+        kept = {str(number): record.nonempty_fields() for number, record in self._records.items()}
         notes = {
             **self._labels,
             **({"block": self._block} if self._block else {}),
@@ -205,9 +205,9 @@ class KeptRun:
     # -- entries ----------------------------------------------------------------------------
 
     def _count(self, *more: int) -> None:
-        """Renew the entries after something has happened; ``more`` are numbers for new ones."""
+        """Recompute the entries from the events; ``more`` are numbers for new entries."""
         optimizer = self._optimizer
-        self._entries = entries_of(
+        self._entries = make_entries(
             optimizer._events,
             [*self._numbers, *more],
             self._last,
@@ -218,12 +218,12 @@ class KeptRun:
         self._last = max([self._last, *self._numbers])
         self._entries += [Entry(each, query) for each, query in self._lost.items()]
         limits = outcome_limits(optimizer)
-        self._costs = costs_of(optimizer)
+        self._costs = cost_texts(optimizer)
         for entry in self._entries:
             entry.record = self._records.get(entry.number, entry.record)
             if entry.record.skipped and entry.status == "failed":
                 entry.status, entry.reason = "skipped", None
-            entry.within_limits = are_kept(entry.record.measured, limits)
+            entry.within_limits = is_within_limits(entry.record.measured, limits)
             if self._costs:
                 entry.cost = optimizer._cost_model.cost_of(entry.query)
         bounds = optimizer._params.bounds
@@ -231,9 +231,16 @@ class KeptRun:
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
 
     def _repeat(self, events: list[Any], changed: int, optimizer: Any = None) -> None:
-        """Repeat the run with these events, one of them changed, or None if it is removed.
+        """Repeat the run with other events.
 
-        Another optimizer, of the same class, may be the one to repeat them.
+        Parameters
+        ----------
+        events : list
+            The events; None in place of a removed one.
+        changed : int
+            Index of the first event that was changed.
+        optimizer : optimizer, default=None
+            Optimizer of the same class that repeats them; None for the present one.
         """
         began: dict[int, list[int]] = {}
         for entry in self._entries:
@@ -241,48 +248,48 @@ class KeptRun:
         optimizer = self._optimizer if optimizer is None else optimizer
         kept: list[tuple[Any, list[int]]] = []
         for i, event in enumerate(events):
-            # Hyperparameters learned after the change are learned anew.
+            # Drop hyperparameters learned after the change: the run learns them again.
             if event is None or (i > changed and event[0] in LEARNING) or event[0] == "outcomes":
                 continue
-            written = self._as_written(i, event, began.get(i, []), optimizer)
+            written = self._replacement_events(i, event, began.get(i, []), optimizer)
             if written[0][0] is not event:
                 changed = min(changed, i)
             kept += written
         self._optimizer = optimizer._repeated([event for event, _ in kept])
-        self._numbers, lost = carried_over(kept, self._optimizer._events)
+        self._numbers, lost = match_entries(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)
-            self._lost[each] = region.named(self._optimizer._run.space)
+            self._lost[each] = region.with_names(self._optimizer._run.space)
         self._count()
 
-    def _as_written(
+    def _replacement_events(
         self, i: int, event: Any, numbers: list[int], optimizer: Any
     ) -> list[tuple[Any, list[int]]]:
-        """Return an event as the notebook has it, and the entries that it begins.
+        """Return the events that replace an event, each with the numbers of the entries it begins.
 
-        With an answer come its block, and what else was measured and has a limit. The answer itself
-        follows from what was measured if there is a score. Data of the past, which are told at
-        once, are told row by row if it is so.
+        The event of an answer gets the block of its record, and an event with its outcomes follows.
+        With a score, the answer is computed from the measurements of the record. With blocks or a
+        score, past data, which are one event, become one event for each row.
         """
         limits = outcome_limits(optimizer)
         if event[0] == "tell":
             (entry,) = (entry for entry in self._entries if entry.ended == i)
-            told = self._told_again(event, entry.number)
+            told = self._answer_event(event, entry.number)
             return [(told, numbers), *self._outcome_events(event[1], entry.number, limits)]
         if event[0] != "fit":
             return [(event, numbers)]
         space, out = optimizer._run.space, list[tuple[Any, list[int]]]()
         is_split = bool(self._block or self._score)
         for x, y, number in zip(event[1], event[2].tolist(), numbers, strict=True):
-            query = PointsQuery(x[np.newaxis].copy()).named(space)
+            query = PointsQuery(x[np.newaxis].copy()).with_names(space)
             if is_split:
-                out.append((self._told_again(("tell", query, y, nan), number), [number]))
+                out.append((self._answer_event(("tell", query, y, nan), number), [number]))
             out += self._outcome_events(query, number, limits)
         return out if is_split else [(event, numbers), *out]
 
-    def _told_again(self, event: Any, number: int) -> Any:
-        """Return the event of an answer as the notebook has it, itself if that is the same."""
-        record, block = self._record_of(number), block_of(self._record_of(number), self._block)
+    def _answer_event(self, event: Any, number: int) -> Any:
+        """Return the event of an answer with the block and score of its record, if they differ."""
+        record, block = self._get_record(number), block_name(self._get_record(number), self._block)
         value, alpha = event[2:4]
         if self._score is not None:
             try:
@@ -296,15 +303,17 @@ class KeptRun:
     def _outcome_events(
         self, query: Any, number: int, limits: Limits
     ) -> list[tuple[Any, list[int]]]:
-        """Return what was measured beside an answer, of what has a limit."""
-        outcomes = outcomes_of(self._record_of(number).measured, limits, number) if limits else {}
+        """Return the event of the outcomes of an entry in a list, which is empty if it has none."""
+        outcomes = (
+            outcome_values(self._get_record(number).measured, limits, number) if limits else {}
+        )
         return [(("outcomes", query, outcomes), [])] if outcomes else []
 
-    def _record_of(self, number: int) -> LabRecord:
-        """Return what was written on a query."""
+    def _get_record(self, number: int) -> LabRecord:
+        """Return the notes on a query; an empty record if there are none."""
         return self._records.get(number) or LabRecord()
 
 
 def outcome_limits(optimizer: Any) -> Limits:
-    """Return the limits of an optimizer on what else is measured."""
+    """Return the limits of an optimizer on outcomes; an empty dict if it has none."""
     return getattr(optimizer._params, "limits", None) or {}
