@@ -344,7 +344,7 @@ def test_the_ledger_counts_for_the_rows_of_the_file(table, tmp_path):
     assert members == selected.tolist()
     columns = {name: [repr(v) for v in places[:, i].tolist()] for i, name in enumerate("xy")}
     ledger = PrivacyLedger(path, columns, target="value")
-    with ledger.alone():
+    with ledger.exclusive():
         np.testing.assert_array_equal(np.flatnonzero(ledger.spent), selected)
 
 
