@@ -439,6 +439,15 @@ def test_the_best_so_far_is_within_the_limits(capsys):
     assert_array_equal(shown, [np.nan, 1.0, 1.0, 2.0])
 
 
+def test_an_outcome_at_a_limit_is_within_it_and_one_limit_is_enough_to_be_beyond():
+    limits = {"acid": (0.2, 0.9), "heat": (None, 1.2)}
+    optimizer = EIOptimizer(bounds=[(0, 1)], limits=limits, random_state=0)
+    for answer, acid in [(1.0, 0.2), (2.0, 0.9), (3.0, 0.19), (4.0, 0.91)]:
+        optimizer.tell(optimizer.ask(), answer, outcomes={"acid": acid, "heat": 1.2})
+    shown = RegretDisplay.from_optimizer(optimizer, kind="best").regret
+    assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0])
+
+
 def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
     optimizer.run(lambda query: value(point(query)), 12)

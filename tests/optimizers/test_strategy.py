@@ -150,7 +150,7 @@ def test_parameters_of_the_strategy_are_for_the_next_start():
     optimizer = StrategyOptimizer(Grid(5), bounds=[(0, 1)])
     optimizer.tell(optimizer.ask(), 0.0)
     optimizer.set_params(strategy__n=3)
-    with pytest.warns(ParameterWarning, match="set during a run, strategy will count"):
+    with pytest.warns(ParameterWarning, match="set during a run, strategy will apply"):
         query = optimizer.ask()
     assert query.points.tolist() == [[0.25]]
     assert optimizer.fit([[0.0], [1.0]]).strategy_.n == 3

@@ -392,7 +392,8 @@ def test_a_search_that_was_killed_goes_on_within_the_same_budget(table, tmp_path
     assert sum("epsilon" in line for line in lines) == 3
     assert main([str(word) for word in words]) == 0
     after = [json.loads(line) for line in path.read_text().splitlines()]
-    assert after[: len(lines)] == lines
+    kept = [line for line in lines if line.keys() != {"lines"}]  # their number changes in place
+    assert [line for line in after if line.keys() != {"lines"}][: len(kept)] == kept
     result = json.loads(output.read_text())
     assert 0.0 < result["privacy"]["epsilon_spent_before"] < result["privacy"]["epsilon_spent"] <= 1
 

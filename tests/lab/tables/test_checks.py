@@ -41,8 +41,12 @@ def test_a_negative_number_among_a_wide_range_is_a_code():
         np.arange(400) % 5 + 1.0,
         np.minimum(values(), 11.0),
         np.zeros(400),
+        np.where(np.arange(400) % 20, np.arange(400) % 13 * (np.arange(400) % 7 == 0), -1.0),
     ],
-    ids=["normal", "one outlier", "zeros", "yes or no", "counts", "grades", "capped", "constant"],
+    ids=[
+        *("normal", "one outlier", "zeros", "yes or no", "counts", "grades", "capped", "constant"),
+        "mostly zero",
+    ],
 )
 def test_other_values_are_not_codes(y):
     assert missing_code(y) is None

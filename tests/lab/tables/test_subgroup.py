@@ -133,6 +133,17 @@ def test_categories_that_are_new_are_in_no_group_that_names_some():
     assert search.predict(new).tolist() == [False, False]
 
 
+@pytest.mark.parametrize("names", [["age", "dose"], ["dose", "age", "site"], ["age", "height"]])
+def test_a_frame_must_have_the_columns_of_fit_in_their_order(names):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.random((100, 2)), columns=["dose", "age"])
+    search = BestSubgroup().fit(X, X["age"] > 0.5)
+    assert search.predict(X).sum() == search.n_rows_
+    with pytest.raises(ValueError, match="feature names should match"):
+        search.predict(pandas.DataFrame(rng.random((3, len(names))), columns=names))
+
+
 def test_a_share_of_rows_is_rounded_up():
     rng = np.random.default_rng(1)
     X, y = rng.random((101, 2)), rng.normal(size=101)

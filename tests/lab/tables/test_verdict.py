@@ -316,6 +316,23 @@ def test_of_conditions_that_keep_better_rows_out_the_worst_is_dropped_in_any_uni
     assert fitted.features == [0]
 
 
+def test_a_difference_between_groups_of_rows_has_a_p_value_from_two_on_each_side():
+    X = np.repeat([1.0, 0.0], 8)[:, None]
+    y = np.concatenate([np.tile([1.0, 2.0], 4), np.tile([-1.0, 0.5], 4)])
+    table = MemoryTable(X, y)
+    box = table.shape.everything.copy()
+    box[0] = 0
+    inside, outside = np.arange(8), np.arange(8, 16)
+    found = []
+    for n_outside in (1, 2):
+        groups = np.concatenate([np.arange(8) % 2, 2 + np.arange(8) % n_outside])
+        fitted = CrossFit(table, y, np.arange(16) % 5, groups, dict.fromkeys(range(5), box))
+        found.append(fitted._p_value(inside, outside, 0.0))
+    # 1 and 2 inside, -1 and 0.5 outside: half of what each is away from the average of its side.
+    error = np.sqrt(4 / 3 * (2 * 0.25**2 + 2 * 0.375**2))
+    assert found == [np.inf, pytest.approx(t.sf((1.5 + 0.25) / error, 1))]
+
+
 def test_of_two_columns_that_say_the_same_one_is_named():
     rng = np.random.default_rng(26)
     x = rng.random(3000)
