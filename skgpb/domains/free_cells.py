@@ -222,7 +222,7 @@ class FreeCells(ArmSet):
     def move_to(self, query: Arm | PointsQuery) -> int:
         """Move a cell to the place of a query, of any size, and return its index.
 
-        It is the next cell to move, and represents the query until it moves. Return -1 if no cell
+        It is the last cell to move, and represents the query until it moves. Return -1 if no cell
         moves, if the query has several rows, or with contexts, where no functional is tracked
         between rounds.
         """

@@ -1,1 +1,1 @@
-"""Bridges to other libraries; each module needs its library, and nothing imports them."""
+"""Bridges to other libraries. Each module needs its library; no other module imports it."""

@@ -1,9 +1,9 @@
-"""An Optuna sampler led by a bandit, for studies that several machines share.
+"""An Optuna sampler that chooses parameters by a bandit, for studies on several machines.
 
-The sampler keeps nothing that matters: before a trial it rebuilds its posterior from the finished
-trials of the study, whatever process or machine they ran on, and its random numbers depend on
-the seed and the number of the trial. A study in SQLite, PostgreSQL or a journal therefore goes
-on after a crash, with as many workers as share the storage.
+The sampler has no state except a cache. Before a trial it rebuilds its posterior from the finished
+trials of the study, of all processes and machines. Its random numbers depend on the seed and the
+number of the trial. So a study in SQLite, PostgreSQL or a journal can continue after a crash, with
+any number of workers that share the storage.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ with needs("skgpb.integrations.optuna", "Optuna", "optuna"):
 REMEMBERED = 16
 # Rounding: lower bound of the noise variance, in units of the variance of the values.
 LEAST_NOISE = 1e-8
-# States of trials that have failed.
+# States of trials that count as failures.
 FAILED = (TrialState.FAIL, TrialState.PRUNED)
-# System attribute of a trial with the values chosen for it, which other workers read.
+# System attribute of a running trial with its chosen parameters, which other workers read.
 CHOSEN = "skgpb:params"
 
 
@@ -70,14 +70,14 @@ class Numeric(Axis):
             self._limits = self.low, self.high
             self.n_settings: float = np.inf
         else:
-            # Every value of the grid gets an interval of the axis, also the first and the last.
+            # Half a step beyond both ends: all values of the grid have intervals of equal length.
             self._limits = self.low - 0.5 * self.step, self.high + 0.5 * self.step
             self.n_settings = float(round((self.high - self.low) / self.step) + 1)
         if self.log:
             self._limits = float(np.log(self._limits[0])), float(np.log(self._limits[1]))
 
     def value(self, u: float) -> float | int:
-        """Value of the parameter at a coordinate in [0, 1]."""
+        """Return the value of the parameter at a coordinate in [0, 1]."""
         value = float(self._values(np.asarray(u)))
         return int(value) if self.integer else value
 
@@ -90,7 +90,7 @@ class Numeric(Axis):
         return np.clip(values, self.low, self.high)
 
     def coordinate(self, value: Any) -> float:
-        """Coordinate in [0, 1] of a value."""
+        """Return the position of a value on the axis, from 0 to 1."""
         return float(self._coordinates(np.asarray(float(value))))
 
     def _coordinates(self, values: np.ndarray) -> np.ndarray:
@@ -99,17 +99,17 @@ class Numeric(Axis):
         return np.clip((values - low) / (high - low), 0.0, 1.0)
 
     def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of what can be set that is nearest to numbers (n,)."""
+        """Return the coordinates (n,) of the possible values nearest to numbers (n,)."""
         return self.columns(self._coordinates(values))[:, 0]
 
     def columns(self, u: np.ndarray) -> np.ndarray:
-        """Columns (n, 1) of coordinates (n,)."""
+        """Return the kernel's columns (n, 1) of coordinates (n,)."""
         return (u if self.step is None else self._coordinates(self._values(u)))[:, None]
 
 
 def _axis(distribution: Any) -> Choice | Numeric:
     if isinstance(distribution, CategoricalDistribution):
-        # Indices as Optuna keeps them: of choices that it takes for equal, that of the first.
+        # Optuna's indices: choices that it regards as equal have the index of the first one.
         indices = map(distribution.to_internal_repr, distribution.choices)
         return Choice("", [str(int(i)) for i in dict.fromkeys(indices)])
     return Numeric(distribution)
@@ -121,38 +121,38 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     Parameters
     ----------
     optimizer : Search, default=None
-        The engine: :class:`~skgpb.EIOptimizer`, :class:`~skgpb.GPUCBOptimizer` or another one
-        over arms. Its kernel, in units of the standardised values, is applied to settings, so
-        that integers and categories are known for what they are; where ``kernel`` is None a
-        Matérn-5/2 kernel with a length scale for every parameter is learned, and where
-        ``alpha`` is None the noise. None stands for EIOptimizer.
+        The engine: :class:`~skgpb.EIOptimizer`, :class:`~skgpb.GPUCBOptimizer` or another
+        optimizer over arms. Its kernel, in units of the standardised values, compares settings, so
+        that integers and categories have the covariances of their kind. With ``kernel=None`` a
+        Matérn-5/2 kernel with a length scale for every parameter is learned, and with
+        ``alpha=None`` the noise variance. None stands for EIOptimizer.
     seed : int, default=None
-        Seeds the sampler. With a seed what a trial tries follows from its number and the trials
-        finished before it; workers may share the seed.
+        Seeds the sampler. With a seed the parameters of a trial are determined by its number and
+        the trials finished before it; workers may share the seed.
     n_startup_trials : int, default=4
-        Number of finished trials after which the bandit takes over; half as many suffice for a
-        parameter that some trials lack. 0 is allowed.
+        Number of finished trials from which on the bandit chooses. Half as many suffice for a
+        parameter that some trials lack. It may be 0.
     independent_sampler : optuna.samplers.BaseSampler, default=None
-        Sampler for trials before that, and for parameters without any data. None for a
+        Sampler for the trials before, and for parameters that no trial has had. None stands for a
         RandomSampler.
 
     Notes
     -----
     *Trials.* The model of the values learns from complete trials. Trials that were pruned, raised
-    an exception or returned NaN have failed, and teach where trials do: see *Failures* of
-    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite one, and
-    of values far worse than most it only counts that they are. Values
-    of trials that run elsewhere are assumed to come out as expected. Workers may still try the same
-    setting, where answers are exact and the best setting is found.
+    an exception or returned NaN count as failures, see *Failures* of
+    :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite value, and
+    values far worse than most are moved near to the others. For trials that run elsewhere the model
+    assumes the expected values. Still, workers may choose the same setting, if answers are exact
+    and the best setting is found.
 
-    *Search spaces.* All parameters of earlier trials are chosen together, by one model: those
-    that only some trials have count as neutral in the others. Which a trial will have follows from
-    those that all trials have, as a decision tree learns it. A parameter whose range has changed,
-    or which comes as a surprise, is chosen when it is asked for, given what the trial has already
-    chosen, from the trials that had it.
+    *Search spaces.* All parameters of earlier trials are chosen together, by one model. A trial
+    without one of them counts with a neutral coordinate. A decision tree predicts, from the
+    parameters that all trials have, which others a trial will have. If the range of a parameter has
+    changed, or its occurrence was not predicted, the sampler chooses it when the trial suggests it.
+    This choice is from the trials that had the parameter, given the parameters of the trial so far.
 
-    *Cost.* Hyperparameters are learned each time the number of trials has grown by a quarter, from
-    all trials up to that number, so that all workers learn the same; later trials are appended.
+    *Cost.* Each time the number of trials has grown by a quarter, hyperparameters are learned from
+    all trials up to that number, so that all workers learn the same. Later trials are appended.
 
     *Not supported.* Studies with several objectives raise ValueError; constraints are ignored.
 
@@ -177,18 +177,23 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     ) -> None:
         if optimizer is not None and not isinstance(optimizer, Search):
             raise TypeError(
-                "optimizer must be one over arms, such as EIOptimizer or GPUCBOptimizer, got "
-                f"{optimizer!r}"
+                "optimizer must be an optimizer over arms, such as EIOptimizer or GPUCBOptimizer, "
+                f"got {optimizer!r}"
             )
         if optimizer is not None and not (optimizer.arms is None and optimizer.bounds is None):
-            raise ValueError("optimizer must have neither arms nor bounds: the trials give them")
+            raise ValueError(
+                "optimizer must have arms=None and bounds=None, because trials define the space"
+            )
         if optimizer is not None and optimizer.limits:
             raise ValueError(
-                "optimizer must have no limits: the trials do not tell what has a limit, got "
-                f"limits={optimizer.limits!r}"
+                "optimizer must have limits=None, because trials report no outcomes with limits; "
+                f"got limits={optimizer.limits!r}"
             )
         if optimizer is not None and optimizer.direction != "maximize":
-            raise ValueError("optimizer must have direction='maximize': the study has a direction")
+            raise ValueError(
+                "optimizer must have direction='maximize', because the direction is that of the "
+                f"study; got {optimizer.direction!r}"
+            )
         if seed is not None and (not isinstance(seed, Integral) or seed < 0):
             raise ValueError(f"seed must be None or an integer >= 0, got {seed!r}")
         if not isinstance(n_startup_trials, Integral) or n_startup_trials < 0:
@@ -200,14 +205,14 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self._learned: dict[tuple[Any, ...], tuple[Kernel, float, float, float]] = {}
 
     def reseed_rng(self) -> None:
-        """Take a fresh seed, as Optuna asks of the copies of a sampler in parallel workers."""
+        """Set a new random seed: Optuna calls it on copies of a sampler in parallel workers."""
         self._entropy = np.random.SeedSequence().entropy
         self._independent.reseed_rng()
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: optuna.trial.FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return all parameters of more than one value whose distribution has not changed."""
+        """Return the distributions of parameters with several values that have never changed."""
         self._check_single(study)
         found: dict[str, BaseDistribution] = {}
         changed: set[str] = set()
@@ -227,7 +232,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         trial: optuna.trial.FrozenTrial,
         search_space: dict[str, BaseDistribution],
     ) -> dict[str, Any]:
-        """Choose the parameters of a search space together; empty during the start-up."""
+        """Choose the parameters of a search space together; return {} during the start-up."""
         self._check_single(study)
         if not search_space:
             return {}
@@ -246,15 +251,15 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Choose a single parameter, given those that the trial has."""
+        """Choose a single parameter, given the parameters that the trial already has."""
         self._check_single(study)
         new = {param_name: param_distribution}
         if not param_distribution.single():
             known = self._known(study, new)
             started = len(self._known(study, {})) >= self.n_startup_trials
-            # One of two branches is half as well known.
+            # A parameter of one of two branches has about half of the trials.
             if started and len(known) >= max(1, self.n_startup_trials // 2):
-                # Parameters of the trial that every earlier trial with this parameter had as well.
+                # Parameters of this trial that all earlier trials with the new parameter have too.
                 given = {
                     name: space
                     for name, space in trial.distributions.items()
@@ -266,7 +271,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
-        """Let the independent sampler prepare."""
+        """Call ``before_trial`` of the independent sampler."""
         self._independent.before_trial(study, trial)
 
     def after_trial(
@@ -276,7 +281,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        """Let the independent sampler clean up."""
+        """Call ``after_trial`` of the independent sampler."""
         self._independent.after_trial(study, trial, state, values)
 
     @staticmethod
@@ -293,7 +298,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         search_space: Mapping[str, BaseDistribution],
         states: tuple[TrialState, ...] = (TrialState.COMPLETE,),
     ) -> list[Any]:
-        """Trials of these states that had all these parameters, within these ranges, by number."""
+        """Return the trials of these states with all parameters of a search space, by number.
+
+        The parameters must be within the ranges of the search space.
+        """
         trials = study.get_trials(deepcopy=False, states=states)
         return [trial for trial in trials if _has(trial.params, search_space)]
 
@@ -305,7 +313,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         known: list[Any],
         fixed: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Ask the engine for the values of a search space: of all, or given some of them."""
+        """Choose values for a search space with the engine; ``fixed`` has values to condition on.
+
+        ``known`` are the complete trials of which the engine learns.
+        """
         cube = Cube({name: search_space[name] for name in sorted(search_space)})
         points = np.stack([cube.point(other.params) for other in known])
         X = cube.columns(points)
@@ -321,7 +332,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             candidates[:, cube.names.index(name)] = cube.coordinate(name, value)
         candidates = cube.with_absent(candidates, points)
         player = self._engine().set_params(
-            # Two corners make the box of all columns the domain.
+            # The two corners make the domain the box of all columns.
             arms=np.concatenate([cube.corners, cube.columns(candidates)]),
             kernel=kernel,
             alpha=alpha,
@@ -330,12 +341,12 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             random_state=int(sequence.generate_state(1)[0] >> 1),
         )
         player.fit(X, (y - center) / scale)
-        # A single parameter is chosen from the trials that had it, all together from all.
+        # With ``fixed`` only trials with all parameters of the search space count.
         needed = {} if fixed is None else search_space
         for other in self._known(study, needed, FAILED):
             player.tell(cube.columns(cube.point(other.params)[np.newaxis])[0], None)
         for params in self._running(study, trial, search_space, needed):
-            # As expected: the mean stays, the uncertainty around the point shrinks.
+            # The expected answer leaves the mean as it is, and shrinks the uncertainty around it.
             row = cube.columns(cube.point(params)[np.newaxis])
             player.tell(row[0], player.predict(row)[0], alpha)
         _, values = player._scored_round()
@@ -347,7 +358,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     def _learn(
         self, key: tuple[Any, ...], cube: Cube, X: np.ndarray, y: np.ndarray
     ) -> tuple[Kernel, float, float, float]:
-        """Kernel, noise variance and units of the values, from the first of the trials."""
+        """Return kernel, noise variance, centre and scale, learned from the first of the trials.
+
+        ``key`` identifies study, space and trials in the cache.
+        """
         n = last_refit("growing", len(y), first=1)
         key = key[: 2 + n]
         if key not in self._learned:
@@ -374,7 +388,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         search_space: Mapping[str, BaseDistribution],
         needed: Mapping[str, BaseDistribution],
     ) -> list[dict[str, Any]]:
-        """Return the known parameters of the running trials that have all that are needed."""
+        """Return the parameters of other running trials, as far as they are in the search space.
+
+        Trials without one of the parameters ``needed`` are left out.
+        """
         found = []
         for other in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             chosen = json.loads(other.system_attrs.get(CHOSEN, "{}"))
@@ -390,11 +407,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
 
 
 class TrialColumns:
-    """What a kernel takes for a space of settings where rows are columns already."""
+    """Stand-in for a space of settings, for a kernel whose rows are columns already."""
 
     @staticmethod
     def columns(X: np.ndarray) -> np.ndarray:
-        """Return rows as they are."""
+        """Return ``X`` unchanged."""
         return X
 
 
@@ -409,18 +426,18 @@ class Cube:
         self._axes = {name: _axis(each) for name, each in search_space.items()}
         self.names: list[str] = list(search_space)
         self.space: ParameterSpace = ParameterSpace.from_axes(self._axes)
-        #: Two rows of columns, with all others between them.
+        #: Columns (2, n_columns) of the lower and the upper corner.
         self.corners: np.ndarray = np.repeat([[0.0], [1.0]], len(self.space.groups), axis=1)
 
     def coordinate(self, name: str, value: Any) -> float:
-        """Coordinate in [0, 1] of a value."""
+        """Return the coordinate in [0, 1] of a value of a parameter."""
         distribution = self._distributions[name]
         if isinstance(distribution, CategoricalDistribution):
             value = str(int(distribution.to_internal_repr(value)))
         return self._axes[name].coordinate(value)
 
     def point(self, params: Mapping[str, Any]) -> np.ndarray:
-        """Point (d,) of a trial's parameters, without those that are out of their range."""
+        """Return the point (d,) of parameters, NaN for parameters absent or out of range."""
         return np.array(
             [
                 self.coordinate(name, params[name]) if _has(params, {name: space}) else np.nan
@@ -429,13 +446,13 @@ class Cube:
         )
 
     def columns(self, points: np.ndarray) -> np.ndarray:
-        """Return what distinguishes points (n, d), shape (n, n_columns)."""
+        """Return the kernel's columns (n, n_columns) of points (n, d), neutral where NaN."""
         absent = np.isnan(points)
         columns = self.space.columns(np.where(absent, NEUTRAL, points))
         return np.where(absent[:, self.space.groups], NEUTRAL, columns)
 
     def candidates(self, best: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Points (n, d) everywhere and beside the best, nothing being absent."""
+        """Return candidates (n, d) spread over the cube and near the best points, without NaN."""
         bounds, n_axes = self.space.bounds, len(self.names)
         everywhere = spread_points(bounds, defaults.OPTUNA_EVERYWHERE, rng.uniform(size=n_axes))
         n_near = defaults.OPTUNA_NEAR
@@ -445,10 +462,10 @@ class Cube:
         return np.concatenate([everywhere, near])
 
     def with_absent(self, points: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """Return points (n, d) with NaN where what a trial has tells that a parameter is absent.
+        """Return points (n, d) with NaN for the parameters that are predicted to be absent.
 
-        ``known`` (m, d) are trials. Of parameters that they all have a decision tree learns which
-        others there are.
+        A decision tree learns from the trials, points ``known`` (m, d), which parameters are
+        absent, given the parameters that all trials have.
         """
         absent = np.isnan(known)
         common, kinds = ~absent.any(axis=0), np.unique(absent, axis=0)
@@ -462,7 +479,7 @@ class Cube:
         return np.where(found, np.nan, points)
 
     def params(self, point: np.ndarray) -> dict[str, Any]:
-        """Parameters that a point (d,) stands for."""
+        """Return the parameters of a point (d,), without parameters that are NaN."""
         setting = self.space.setting(np.where(np.isnan(point), NEUTRAL, point))
         return {
             name: distribution.choices[int(setting[name])]
@@ -474,7 +491,7 @@ class Cube:
 
 
 def _has(params: Mapping[str, Any], search_space: Mapping[str, BaseDistribution]) -> bool:
-    """Return whether all parameters are there, and within the ranges."""
+    """Return whether ``params`` has all parameters of a search space, within their ranges."""
     for name, distribution in search_space.items():
         if name not in params:
             return False
@@ -487,7 +504,10 @@ def _has(params: Mapping[str, Any], search_space: Mapping[str, BaseDistribution]
 
 
 def _finite(values: list[float]) -> np.ndarray:
-    """Replace infinite values by the largest and the smallest finite ones."""
+    """Return an array of the values, infinite ones replaced by the largest or smallest finite one.
+
+    If no value is finite, the values are replaced by their signs.
+    """
     y = np.array(values, dtype=np.float64)
     finite = y[np.isfinite(y)]
     return np.clip(y, finite.min(), finite.max()) if len(finite) else np.sign(y)

@@ -1,4 +1,4 @@
-"""The record of a run as a table."""
+"""The record of a run as a pandas DataFrame."""
 
 from __future__ import annotations
 
@@ -25,28 +25,33 @@ with needs("skgpb.integrations.pandas", "pandas", "pandas"):
 def history_frame(
     optimizer: BaseBanditOptimizer[Any], feature_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Return a run as a data frame with one row for each answer and for each failure.
+    """Return a run as a DataFrame with one row for each answer and for each failure.
 
     Parameters
     ----------
     optimizer : BaseBanditOptimizer
-        After at least one ``ask``, ``tell`` or ``fit``.
+        Optimizer after at least one ``ask``, ``tell`` or ``fit``.
     feature_names : sequence of d str, default=None
-        Names of the features; None for the names of the sides, or those seen by ``fit``, else x0,
-        x1 and so on.
+        Names of the features. None stands for the names of the sides, or else for the feature names
+        of X in ``fit``, or else for x0, x1 and so on.
 
     Returns
     -------
     frame : pandas.DataFrame
-        In the order in which they were told, with numbers from 1 as the index. A column for every
-        feature has what was set, in the user's units. Where regions were observed, a feature
-        that is a number has the columns ``lower_<name>`` and ``upper_<name>`` instead, and the
-        column of any other feature holds lists. Then come ``reward``, ``mean``, ``std`` and so on,
-        as in ``history_``, of campaigns with their names or numbers, ``reward_search``;
-        ``noise``, the noise variance of the answer, NaN where it is learned;
-        a column for each of ``outcomes``, NaN where it was not measured; ``block``, if an answer
-        has one; ``failure``, the reason why there is no answer; and ``time``, when it was told
-        (UTC). If there is a column of the same name before it, an underscore follows: ``time_``.
+        Answers and failures in the order of ``tell``, with numbers from 1 as the index. Each
+        feature has a column of its settings, in the user's units. If queries are regions, a numeric
+        feature has the columns ``lower_<name>`` and ``upper_<name>`` instead, and the column of any
+        other feature has lists. Then come
+
+        - ``reward``, ``mean``, ``std`` and so on, as in ``history_``; for campaigns their names or
+          numbers are appended, ``reward_search``;
+        - ``noise``, the noise variance of the answer, NaN if it is learned;
+        - a column for each of ``outcomes``, NaN if it was not measured;
+        - ``block``, if an answer has one;
+        - ``failure``, the reason of a failure, None for an answer;
+        - ``time``, the time of ``tell`` (UTC).
+
+        A column whose name occurs before it has an underscore appended: ``time_``.
 
     Examples
     --------
@@ -95,7 +100,7 @@ def history_frame(
 
 
 def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -> dict[str, Any]:
-    """Return what was set, by the names of the columns."""
+    """Return the settings of queries, a dict of lists by the names of the columns."""
     corners = [np.split(query.box, 2) for query in queries]
     lower = [query.ranges(low, low) for query, (low, _) in zip(queries, corners, strict=True)]
     sides = [query.ranges(*ends) for query, ends in zip(queries, corners, strict=True)]
@@ -106,14 +111,14 @@ def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -
     else:
         keys = optimizer._run.space.sides
     if names is None:
-        # Indirect queries are in a space of their own.
+        # Indirect queries are in another space than X, with names of their own.
         seen = getattr(optimizer, "feature_names_in_", ())
         names = seen if len(seen) == len(keys) else keys
     if len(names) != len(keys):
         raise ValueError(f"feature_names must hold {len(keys)} names, got {names!r}")
     columns: dict[str, Any] = {}
     for key, name in zip(keys, names, strict=True):
-        # Of several spaces each has parameters of its own.
+        # get: a query of one of several spaces lacks the parameters of the other spaces.
         values = [side.get(key) for side in sides]
         wide = [
             value is not low.get(key) and not equal(value, low.get(key))

@@ -1,4 +1,4 @@
-"""Model selection: hyperparameters found by a bandit, and optimizers judged by replaying data."""
+"""Model selection: hyperparameter search by a bandit, and a scorer of optimizers."""
 
 from skgpb.model_selection.scorer import bandit_scorer
 from skgpb.model_selection.search import BanditSearchCV

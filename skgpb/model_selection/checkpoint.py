@@ -1,10 +1,10 @@
-"""Fits of a hyperparameter search in a file, from which another process goes on.
+"""File with the fits of a hyperparameter search, from which another process can resume it.
 
-The file holds no state: a search that is started again asks for the same settings, and those in the
-file need not be fitted. So it may be started with a larger ``n_iter``, or with more workers.
+The file has no state of the engine. A resumed search chooses the same settings again, and takes the
+scores of settings in the file from there. So it may have a larger ``n_iter``, or more workers.
 
-It is text: a line with the search, and a line for the fits of each setting, with checksums (see
-:class:`~skgpb.utils.persistence.Seal`). Files of version 1 have everything in one line, without.
+The file is text: a line with the search, and a line for the fits of each setting, with checksums
+(see :class:`~skgpb.utils.persistence.Seal`). Files of version 1 have one line without checksums.
 """
 
 from __future__ import annotations
@@ -27,28 +27,29 @@ from skgpb.utils.persistence import (
 )
 from skgpb.utils.warnings import warn
 
-# Format: its name.
+# Format: name of the file format.
 FORMAT = "skgpb-search-cv"
 
 
 class Checkpoint:
-    """Fits of settings in a file.
+    """The fits of a search, by setting, and their file.
 
     Parameters
     ----------
     path : path
         The file.
     resume : bool
-        Whether to go on with what it holds.
+        Whether to continue the search in the file, if there is one.
     search : dict
-        What must be the same if scores are to be compared: a name, and any value, of each thing.
+        Parameters and data, by name, which must agree with the file: otherwise scores of the two
+        searches cannot be compared.
 
     Attributes
     ----------
     seed : int or None
-        Seed of the search in the file; None where there was no file.
+        Seed of the search in the file; None if there was no file.
     n_iter : int
-        Number of settings that the search in the file was begun with.
+        ``n_iter`` with which the search in the file was started.
     """
 
     seed: int | None
@@ -63,7 +64,7 @@ class Checkpoint:
             self._read(resume)
 
     def _read(self, resume: bool) -> None:
-        """Take up what the file holds, or refuse to replace it."""
+        """Read the fits of the file; raise an error if it is invalid or must not be replaced."""
         name = f"checkpoint {os.fspath(self._path)!r}"
         with open(self._path, "rb") as file:
             lines = file.readlines()
@@ -76,40 +77,43 @@ class Checkpoint:
         if not resume:
             raise ValueError(
                 f"{name} holds a search of {len(fits)} settings, which this one would replace: "
-                "resume=True continues it, n_iter being the number of all settings then; "
-                "otherwise choose another name"
+                "resume=True continues it, with n_iter as the number of all settings; otherwise "
+                "choose another name"
             )
         for each in self._search:
             if search.get(each) != self._search[each]:
                 raise ValueError(
-                    f"{name} holds a search with another {each}: continue it with the same one, "
+                    f"{name} holds a search with another {each}: continue it with the same {each}, "
                     "or choose another name"
                 )
         self.seed, self.n_iter, self._fits = seed, n_iter, fits
 
     def begin(self, seed: int, n_iter: int) -> None:
-        """Write the file before the first fit: if that is impossible it is known at once."""
+        """Write the file before the first fit, so that an error in writing comes at once."""
         self.seed, self.n_iter = seed, n_iter
         self._write()
 
     def of(self, key: bytes) -> list[dict[str, Any]] | None:
-        """Return the fits of a setting, None if it has to be fitted."""
+        """Return the fits of a setting, one dict for each fold; None if it has to be fitted.
+
+        ``key`` has the bytes of the setting's columns.
+        """
         self._asked.add(key.hex())
         return self._fits.get(key.hex())
 
     def add(self, fits: dict[bytes, list[dict[str, Any]]]) -> None:
-        """Keep the fits of some settings."""
+        """Add the fits of settings, by key, and write the file."""
         self._fits.update((key.hex(), each) for key, each in fits.items())
         self._write()
 
     def warn_of_rest(self) -> None:
-        """Say so if the file holds settings that this search did not ask for."""
+        """Warn if the file holds settings that this search did not evaluate."""
         n = len(self._fits.keys() - self._asked)
         if n:
             warn(
                 f"checkpoint {os.fspath(self._path)!r} holds {n} settings that this search did not "
-                "ask for, as with a smaller n_iter, or another version of a library; they take no "
-                "part",
+                "ask for, as with a smaller n_iter, or another version of a library; their scores "
+                "are not used",
                 UserWarning,
             )
 
@@ -132,11 +136,11 @@ class Checkpoint:
 
 
 def _read_lines(lines: list[bytes]) -> tuple[dict[str, str], int, int, dict[str, Any]]:
-    """Return the search, its seed and number of settings, and the fits in a file."""
+    """Return the search, its seed, its ``n_iter``, and the fits by setting, from the lines."""
     seal, reader = Seal(), Reader({})
     head, *settings = map(seal.read, lines)
     if head["format"] != FORMAT:
-        raise ValueError("it is another kind of file")
+        raise ValueError(f"its format is {head['format']!r}, and must be {FORMAT!r}")
     check_version(head["version"])
     if head["version"] == 1:
         fits = reader.decode(head["fits"])
@@ -148,7 +152,7 @@ def _read_lines(lines: list[bytes]) -> tuple[dict[str, str], int, int, dict[str,
 
 
 def described(value: Any) -> str:
-    """Return a text that is the same in every process: what a file would hold, or the repr."""
+    """Return a text that is the same in every process: its form in a file, or its repr."""
     try:
         return json.dumps(Writer().encode(value, "value"), allow_nan=False)
     except TypeError:

@@ -1,4 +1,4 @@
-"""A score for optimizers: the region they recommend when they search held-out data."""
+"""Scorer of optimizers: the true average of the region that they recommend on held-out data."""
 
 from __future__ import annotations
 
@@ -41,21 +41,22 @@ class BanditScorer:
         return f"bandit_scorer({settings})"
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Play on (X, y) and return the true average of the recommended region.
+        """Run the optimizer on (X, y) and return the true average of the recommended region.
 
         Parameters
         ----------
         estimator : BaseBanditOptimizer or Pipeline
-            An optimizer, perhaps behind transformers that have been fitted.
+            An optimizer, or a pipeline of fitted transformers and an optimizer.
         X : array-like of shape (n_samples, n_features)
             The pool.
         y : array-like of shape (n_samples,)
-            Its values.
+            Value of each row of the pool.
 
         Returns
         -------
         score : float
-            In units of y, with its sign changed where small ones are sought; larger is better.
+            Score in units of y; larger is better. Its sign is changed for
+            ``direction="minimize"``.
         """
         if isinstance(estimator, Pipeline):
             X, estimator = estimator[:-1].transform(X), estimator[-1]
@@ -63,8 +64,8 @@ class BanditScorer:
         return float(np.mean([self._play(estimator, X, y, i) for i in range(self.n_repeats)]))
 
     def _play(self, estimator: Any, X: np.ndarray, y: np.ndarray, repeat: int) -> float:
-        """Return the true average of what one run recommends."""
-        # Every estimator meets the same noise.
+        """Return the score of one run: the true average of y over the recommended region."""
+        # The seed depends on the repeat alone, so that all estimators have the same noise.
         rng = np.random.default_rng([self.random_state, repeat])
         optimizer = self._on_pool(estimator, X, int(rng.integers(MAX_SEED)))
 
@@ -80,7 +81,7 @@ class BanditScorer:
 
     @staticmethod
     def _on_pool(estimator: Any, X: np.ndarray, seed: int) -> BaseBanditOptimizer[Any]:
-        """Return a fresh optimizer with the estimator's parameters on the rows of X."""
+        """Return an unfitted optimizer with the parameters of the estimator, on the rows of X."""
         optimizer = clone(estimator)
         parameters = optimizer.get_params(deep=False)
         domain = next((name for name in ("pool", "arms") if name in parameters), None)
@@ -112,22 +113,22 @@ def bandit_scorer(
 ) -> BanditScorer:
     """Return a scorer with which GridSearchCV tunes an optimizer.
 
-    By default scikit-learn scores an optimizer as a regressor. This scorer lets it search
-    instead: an optimizer with the same parameters plays on the held-out rows as its pool (or
-    arms, or queries), where the answer to a query is the average of their y, and is scored by
-    the true average over the region that it recommends. This is how the constant c in
-    ``variation=(c, rho)`` is chosen by cross-validation in [1]_.
+    By default scikit-learn scores an optimizer as a regressor. This scorer runs a search instead:
+    an optimizer with the same parameters has the held-out rows as its pool (or arms, or queries).
+    The answer to a query is the average of y over its rows, plus noise. The score is the average of
+    y over the rows of the recommended region. In this way [1]_ chooses the constant c in
+    ``variation=(c, rho)`` by cross-validation.
 
     Parameters
     ----------
     budget : int, default=50
-        Number of queries.
+        Number of queries of a run.
     noise : float, default=0.0
         Standard deviation of the noise added to each answer, in units of y.
     n_repeats : int, default=1
         Number of runs with independent noise; the mean of their scores is returned.
     recommend : dict, default=None
-        Arguments of the optimizer's ``recommend``, such as ``{"rule": "paper"}``.
+        Arguments of the optimizer's ``recommend``, such as ``{"method": "paper"}``.
     random_state : int, default=0
         Seeds the noise, and the optimizer unless it has a ``random_state``.
 
@@ -138,8 +139,8 @@ def bandit_scorer(
 
     Notes
     -----
-    The observations of a fitted optimizer are not used: its parameters are judged, not its
-    memory. On a box the cells would hold no data, so optimizers that only know boxes are refused.
+    The observations of a fitted optimizer are not used: the score is about its parameters. The
+    cells of a box have no rows of y, so an optimizer that can only search a box raises TypeError.
 
     References
     ----------
@@ -169,7 +170,7 @@ def bandit_scorer(
     n_repeats = check_size(n_repeats, "n_repeats")
     if not isinstance(noise, Real) or not 0 <= noise < np.inf:
         raise ValueError(
-            f"noise is a standard deviation and must be finite and >= 0, got {noise!r}"
+            f"noise, a standard deviation, must be a finite number >= 0, got {noise!r}"
         )
     if recommend is not None and not isinstance(recommend, dict):
         raise TypeError(f"recommend must be a dict of arguments or None, got {recommend!r}")

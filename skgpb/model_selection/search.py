@@ -1,4 +1,4 @@
-"""Hyperparameter search by a bandit, with the face of RandomizedSearchCV."""
+"""Hyperparameter search by a bandit, with the interface of RandomizedSearchCV."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from skgpb.exceptions import AllPendingError
 from skgpb.model_selection.checkpoint import Checkpoint
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._feasibility import stand_in
+from skgpb.optimizers._feasibility import failure_score
 from skgpb.optimizers._stopping import Stop
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
@@ -61,16 +61,16 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["BanditSearchCV"]
 
-# Limit: attempts to draw a new setting at random.
+# Limit: number of attempts to draw a new setting at random.
 MOST_DRAWS = 10_000
-# Limit: successive queries without a new setting after which one is drawn at random.
+# Limit: successive queries without a new setting after which a setting is drawn at random.
 MOST_REPEATS = 20
-# Parameters that may be others where a search goes on.
+# Parameters that may differ from the file when a search is resumed.
 FREE = (
     *("n_iter", "n_jobs", "pre_dispatch", "stop", "timeout", "select"),
     *("checkpoint", "resume", "verbose", "progress", "callback"),
 )
-# Rounding: digits of scores that are not looked at.
+# Rounding: noise of a score, as a share of the largest absolute score.
 DIGITS = 1e-6
 
 
@@ -79,9 +79,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     """Tune an estimator like RandomizedSearchCV, with fewer fits.
 
     A drop-in for :class:`~sklearn.model_selection.RandomizedSearchCV`: the same parameters,
-    methods and results. Each setting is chosen in view of the scores of all before it: the bandit
-    is told the average over the folds. In the end its model chooses among the settings, which then
-    takes into account how much of a score may be the luck of its folds, see ``select``.
+    methods and results. A bandit, the engine, chooses each setting from the scores of all settings
+    before it, averaged over the folds. In the end its model chooses the best setting, with the
+    variance over the folds as noise of the scores, see ``select``.
 
     Parameters
     ----------
@@ -92,133 +92,138 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         values. ``uniform`` gives a real dimension, ``loguniform`` a logarithmic one, ``randint`` an
         integer one and :func:`~skgpb.domains.log_randint` a logarithmic one of integers; any other
         distribution with ``ppf`` and ``cdf`` is searched on the scale of its quantiles. A list of
-        numbers is ordered by size; any other list holds categories. In a list of dicts each dict is
-        a space of its own: this is how a parameter depends on another, ``[{"kernel": ["linear"],
-        "C": c}, {"kernel": ["rbf"], "C": c, "gamma": g}]``. What is learned about a parameter of
-        the same distribution in two dicts is shared.
+        numbers is ordered by size; any other list has categories. In a list of dicts each dict is
+        a space of its own, so that one parameter can depend on another: ``[{"kernel": ["linear"],
+        "C": c}, {"kernel": ["rbf"], "C": c, "gamma": g}]``. If a parameter has the same
+        distribution in two dicts, scores of one dict inform about it in the other.
     optimizer : BaseBanditOptimizer, default=None
-        The engine: any optimizer of skgpb that takes ``bounds``, which become the parameters.
-        Its kernel, if it has one, compares settings, so that integers and categories are known for
-        what they are; where ``kernel`` is None the one of every space of settings is learned from
-        the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
-        If a query of a tree method averages over several representatives, all their
-        settings are evaluated and the cell is told the average of their folds;
-        ``n_representatives=None`` stands for 1 here.
+        The engine: any optimizer of skgpb with ``bounds``, which is set to the parameters. Its
+        kernel, if it has one, compares settings, so that integers and categories have the
+        covariances of their kind. With ``kernel=None`` the default kernel of the space of settings
+        is learned from the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4. If a
+        query of a tree method averages over several representatives, all their settings are
+        evaluated, and the answer is the average of their scores; ``n_representatives=None`` stands
+        for 1 here.
     n_iter : int, default=10
         Number of settings evaluated.
     n_initial : int, default=None
-        Number of settings that fill the space evenly before the engine decides. None stands for
-        two for every parameter, and at least five, but at most a third of ``n_iter``; with an
-        optimizer without a Gaussian process for 0.
+        Number of settings, spread evenly, that are evaluated before the engine chooses. None stands
+        for two for each parameter, and at least five, but at most a third of ``n_iter``. For an
+        optimizer without a Gaussian process it stands for 0.
     batch_size : int, default=None
-        Number of settings chosen at a time, to be evaluated in parallel. None stands for as many as
-        it takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not on
-        ``n_jobs`` otherwise.
+        Number of settings chosen at a time, to be evaluated in parallel. None stands for the
+        smallest number whose fits keep ``n_jobs`` workers busy. Results depend on ``batch_size``,
+        and on ``n_jobs`` only through it.
     timeout : float, default=None
-        Seconds after which no further setting is evaluated, at least one being so.
+        Seconds after which no further setting is evaluated. At least one setting is evaluated.
     stop : Stop or callable, default=None
-        Condition to end before ``n_iter``: a function of the engine, or a :class:`~skgpb.Stop`,
-        which ends the search if by the engine's model no setting scores more than epsilon above the
-        best on these folds.
+        Condition to end before ``n_iter``: a function of the engine, or a :class:`~skgpb.Stop`.
+        The latter ends the search if, by the engine's model, no setting has a score more than
+        epsilon above the best on these folds.
     callback : callable, default=None
-        Called with the parameters and the mean score of every setting that was fitted, a dict and
-        a float; returning True ends the search.
+        Function of the parameters, a dict, and the mean score, a float, that is called after every
+        setting that was fitted. If it returns True, the search ends.
     earlier_results : dict, default=None
         ``cv_results_`` of an earlier search with the same data, folds and metrics, whose settings
-        are within these distributions. They are not fitted again: the engine learns their scores
-        first, and they count in ``n_iter``, ``cv_results_`` and ``best_params_``.
+        are within these distributions. These settings are not fitted again. The engine learns their
+        scores first, and they count in ``n_iter``, ``cv_results_`` and ``best_params_``.
     select : {"posterior", "observed"}, default="posterior"
-        Criterion for the best setting, unless ``refit`` is callable. "posterior" takes the setting
-        with the largest posterior mean of the engine's model, given all scores and the variance of
-        their folds divided by the number of folds as noise: a score far above those of similar
-        settings owes this to its folds. Of settings that are as
-        good, within the error of the model, it takes one with fewer numbers at an end of their
-        range. "observed" takes the largest mean score, as RandomizedSearchCV does, and so does an
-        engine without a Gaussian process.
+        Criterion for the best setting, unless ``refit`` is callable. "posterior" chooses the
+        setting with the largest posterior mean of the engine's model, given all scores. The noise
+        of a score is the variance over its folds divided by their number, so that a score far above
+        the scores of similar settings is attributed to its folds. Of settings that are as good,
+        within the error of the model, it chooses one with fewer numbers at an end of their range.
+        "observed" chooses the largest mean score, as RandomizedSearchCV does, and is the only
+        criterion for an engine without a Gaussian process.
     scoring : str, callable, list, tuple or dict, default=None
-        As in RandomizedSearchCV. Of several metrics the engine maximises the one that ``refit``
-        names, else the first.
+        As in RandomizedSearchCV. Of several metrics the engine maximises the one in ``refit``, or
+        else the first.
     n_jobs : int, default=None
-        Number of fits at a time.
+        Number of fits that run in parallel.
     refit : bool, str or callable, default=True
         As in RandomizedSearchCV.
     cv : int, cross-validation generator or iterable, default=None
         As in RandomizedSearchCV.
     verbose : int, default=0
-        1 prints a line for every setting, with its score and the best so far, which the logger
-        ``skgpb`` of :mod:`logging` gets in any case; more as in RandomizedSearchCV.
+        1 prints a line for every setting, with its score and the best so far; the logger ``skgpb``
+        of :mod:`logging` has these lines with every value. Larger numbers are as in
+        RandomizedSearchCV.
     checkpoint : path, default=None
-        File to which the fits are written after each batch of settings. If it holds another
-        search: ValueError.
+        File to which the fits are written after each batch of settings. If the file has another
+        search, ``fit`` raises ValueError.
     resume : bool, default=False
-        Whether to continue the search in the file ``checkpoint``, if there is one, so that a script
-        can be started again after its process was killed: settings in the file are not fitted
-        again. Data and parameters must be those of the file; ``n_iter`` may be larger, ``n_jobs``,
-        ``timeout``, ``stop``, ``select`` and what is shown may be others. ``cv`` must split alike
-        in every process, as all do that do not shuffle or have an integer as ``random_state``.
+        Whether to continue the search in the file ``checkpoint``, if there is one. So a script can
+        be started again after its process was killed: settings in the file are not fitted again.
+        Data and parameters must agree with the file. ``n_iter`` may be larger; ``n_jobs``,
+        ``pre_dispatch``, ``timeout``, ``stop``, ``select``, ``verbose``, ``progress`` and
+        ``callback`` may differ. ``cv`` must have the same splits in every process, as all splitters
+        have that do not shuffle, or have an integer as ``random_state``.
     progress : bool, default=False
         Whether to show a progress bar of the settings (needs tqdm: ``pip install
         skgpb[progress]``).
     pre_dispatch : int or str, default="2*n_jobs"
         As in RandomizedSearchCV.
     random_state : int, RandomState instance or None, default=None
-        Seeds where the search begins, and the engine unless it has a ``random_state``.
+        Seeds the first settings, and the engine unless it has a ``random_state``.
     error_score : "raise" or float, default=np.nan
-        Score of a fit that failed. A setting without a finite score, or with one beyond 1e150, has
-        failed, and the engine learns where settings do, see :class:`~skgpb.optimizers.Search`. A
-        tree method is told instead that it is worse than the worst so far, by one standard
-        deviation of the scores.
+        Score of a fit that failed. A setting has failed if the score of a fold is not finite, or
+        beyond 1e150. The engine learns where settings fail, see :class:`~skgpb.optimizers.Search`.
+        A tree method learns a score instead: the worst score so far minus one standard deviation of
+        the scores, or minus 1 % of the largest absolute score if that is more.
     return_train_score : bool, default=False
         As in RandomizedSearchCV.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in RandomizedSearchCV, in the order of evaluation; ``pandas.DataFrame`` takes it.
+        As in RandomizedSearchCV, in the order of evaluation, for ``pandas.DataFrame(cv_results_)``.
     best_estimator_, best_params_, best_index_, scorer_, n_splits_, refit_time_
-        As in RandomizedSearchCV, of the setting that ``select`` chooses.
+        As in RandomizedSearchCV, for the setting that ``select`` chooses.
     best_score_ : float
-        Mean score observed for that setting, ``cv_results_["mean_test_score"][best_index_]``. With
-        ``select="posterior"`` another one may have a larger mean and the first rank.
+        Observed mean score of that setting, ``cv_results_["mean_test_score"][best_index_]``. With
+        ``select="posterior"`` another setting may have a larger mean score and the first rank.
     expected_scores_ : ndarray of shape (n_settings,)
-        Mean score of each setting that the engine's model expects, told of the noise of the
-        folds. NaN for one that failed, and for all where the engine has no Gaussian process.
+        Posterior mean of the score of each setting, by the engine's model with the noise of the
+        folds. NaN for a setting that failed, and for all settings if the engine has no Gaussian
+        process.
     optimizer_ : BaseBanditOptimizer
-        The engine after the search, over the parameters: ``optimizer_.recommend().params``,
-        its warnings and its pictures have their names and values.
+        The engine after the search. ``optimizer_.recommend().params``, its warnings and its
+        pictures have the names and values of the parameters.
     space_ : ParameterSpace
         The parameters and their values.
 
     Notes
     -----
-    *Noise.* While settings are searched the noise is that of the engine, by default learned from
-    the scores. It is mostly small: all settings meet the same folds, on which similar ones have
-    similar scores, and many have the same. An engine that took the variance over the folds for
-    noise would ask beside the best again and again, for scores that it has seen. To other data a
-    score is noisy, which decides in the end. What makes a fold easy for all settings is no noise:
-    it is estimated by the median over the better half of them and removed before the variance over
-    the folds is taken. A variance of few folds is hardly known: it is averaged with the mean
-    variance of the better half, as if that came from four degrees of freedom [Smyth2004]_. A tree
-    method, whose queries are averages over several settings, is told the noise during the search.
+    *Noise.* During the search the noise is that of the engine, by default learned from the scores.
+    It is mostly small: all settings are scored on the same folds, on which similar settings have
+    similar or equal scores. With the variance over the folds as noise, the engine would ask again
+    and again near the best setting, for scores that it has observed. For other data a score is
+    noisy, so that the final choice uses this variance. The difficulty of a fold for all settings is
+    no noise: the median over the better half of the settings estimates it, and it is subtracted
+    before the variance over the folds is computed. A variance of few folds is imprecise: it is
+    averaged with the mean variance of the better half, which counts as four degrees of freedom
+    [Smyth2004]_. A tree method, whose queries are averages over several settings, gets the variance
+    over the folds as noise during the search.
 
-    *Bad scores.* Settings that fail to learn anything have scores far below all others, off a cliff
-    that no smooth function has. How far is of no interest: scores that are below the median by more
-    than twice the distance from there to the best are moved near to the others before the engine is
-    told of them [Song2024]_. ``cv_results_`` and ``expected_scores_`` are in your units,
-    ``optimizer_.history_`` has what was told. A tree method is told scores as they are.
+    *Bad scores.* Settings with which an estimator learns nothing have scores far below all others,
+    and no smooth function has such a drop. The size of the drop is irrelevant. So scores below the
+    median by more than twice the distance between the median and the best score are moved near to
+    the other scores before the engine learns them [Song2024]_. ``cv_results_`` and
+    ``expected_scores_`` are in your units, ``optimizer_.history_`` has the moved scores. A tree
+    method learns the scores unchanged.
 
-    *Interrupting.* A KeyboardInterrupt (Ctrl-C) ends the search: with a warning, ``fit`` goes
-    on with the settings evaluated so far as if ``n_iter`` had been their number. Before the
-    first is finished, and during the final refit, it is raised.
+    *Interrupting.* A KeyboardInterrupt (Ctrl-C) ends the search: with a warning, ``fit`` continues
+    with the settings evaluated so far as if ``n_iter`` had been their number. Before the first
+    setting is finished, and during the final refit, it is raised.
 
-    *Repeats.* A setting is never fitted twice: it would have the same scores again. When there is
-    nothing new left, which lists and integers allow, the search ends early with a warning.
+    *Repeats.* A setting is never fitted twice, because its scores would be the same. If the space
+    has no new setting left, as with lists and integers, the search ends early with a warning.
 
     References
     ----------
     .. [Smyth2004] G. K. Smyth, "Linear models and empirical Bayes methods for assessing
        differential expression in microarray experiments", Statistical Applications in Genetics
-       and Molecular Biology 3, 2004. Variances moderated by those of others.
+       and Molecular Biology 3, 2004. Moderated variances.
     .. [Song2024] X. Song et al., "The Vizier Gaussian Process Bandit Algorithm", arXiv:2408.11527,
        2024. Warping of outputs.
 
@@ -288,7 +293,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # The estimator decides which targets are valid.
+        # Valid targets are the targets that the estimator accepts.
         required = tags.target_tags.required
         tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
         tags.target_tags.required = required
@@ -318,17 +323,22 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             self.__dict__.pop("_data", None)
 
     def _opened(self) -> Checkpoint | None:
-        """Return the file of fits, if there is to be one."""
+        """Return the file of fits, read if it exists; None without ``checkpoint``."""
         if self.checkpoint is None:
             if self.resume:
-                raise ValueError("resume=True continues the search in checkpoint, which is None")
+                raise ValueError(
+                    "resume=True continues the search in checkpoint, got checkpoint=None"
+                )
             return None
         own = self.get_params(deep=False)
         search = {name: value for name, value in own.items() if name not in FREE}
         return Checkpoint(self.checkpoint, self.resume, search | {"data": self._data})
 
     def _rng(self, kept: Checkpoint | None) -> np.random.RandomState:
-        """Return where random numbers come from: in a search that goes on the same as before."""
+        """Return the random generator of the search, seeded by the file if there is one.
+
+        A resumed search therefore has the random numbers of the search in the file.
+        """
         rng = check_random_state(self.random_state)
         if kept is None:
             return rng
@@ -364,8 +374,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             earlier,
             self.callback,
         )
-        # The fits print what they did before; what evaluate_candidates prints of every batch
-        # would be more lines than there are settings.
+        # evaluate_candidates would print its lines for every batch, more lines than settings. The
+        # fits print as in RandomizedSearchCV.
         verbose, self.verbose = self.verbose, 0
         try:
             self._search_shown(engine, scores, rng)
@@ -387,13 +397,17 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _format_results(
         self, candidate_params: list[Any], n_splits: int, out: list, more_results: Any = None
     ) -> dict[str, Any]:
-        # After every batch in which a fit succeeded: the results are complete, and said to be
-        # finite or not, when the search is over.
+        # scikit-learn calls this after every batch in which a fit succeeded. _run_search formats
+        # the results once, with warnings about scores that are not finite, when the search is over.
         self._scores.successful = out
         return self._scores.results
 
     def _select_best_index(self, refit: Any, refit_metric: str, results: dict[str, Any]) -> int:
-        """Return the row of the best setting: by the model, unless the user says otherwise."""
+        """Return the index of the best setting in ``cv_results_``.
+
+        It is by the model, unless ``refit`` is callable, ``select`` is "observed", or no model has
+        an expected score.
+        """
         expected = self.expected_scores_
         if self.refit and not callable(refit) and np.isnan(expected).all():
             means = results[f"mean_test_{refit_metric}"]
@@ -407,7 +421,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         return self._believed
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
-        """The engine on the unit cube of a space."""
+        """Return the engine, with the space as its bounds and kernels over its settings."""
         if self.optimizer is None:
             engine = GPUCBOptimizer(beta=defaults.BETA["simple"], relearn=defaults.SCORE_RELEARN)
         else:
@@ -416,7 +430,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         for name in ("arms", "pool", "queries", "targets"):
             if parameters.get(name) is not None:
                 raise ValueError(
-                    f"optimizer must not have {name}: it searches the space of param_distributions"
+                    f"optimizer must have {name}=None, because it searches the space of "
+                    f"param_distributions; got {parameters[name]!r}"
                 )
         elsewhere = has_contexts(engine) or isinstance(engine, BaseIndirectSearch)
         if "bounds" not in parameters or elsewhere:
@@ -425,7 +440,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
                 f"EIOptimizer do; got {self.optimizer!r}"
             )
         if engine.direction != "maximize":
-            raise ValueError("optimizer must have direction='maximize': scores are maximised")
+            raise ValueError(
+                "optimizer must have direction='maximize', because scores are maximised; got "
+                f"{engine.direction!r}"
+            )
         settings: dict[str, Any] = {}
         if isinstance(engine, Search):
             settings["bounds"] = self.space_ = space.copy_for_search()
@@ -436,7 +454,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             if "kernel" in parameters:
                 settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):
-            raise ValueError("optimizer must not have a kernel as feedback here")
+            raise ValueError(
+                "optimizer must have feedback='center', 'average' or 'integral' in BanditSearchCV, "
+                f"got the kernel {parameters['feedback']}"
+            )
         if parameters.get("n_representatives", 1) is None:
             settings["n_representatives"] = 1
         if parameters.get("random_state", 0) is None:
@@ -444,7 +465,10 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         return engine.set_params(**settings)
 
     def _n_initial(self, space: ParameterSpace, learns: bool) -> int:
-        """Number of settings that fill the space before the engine decides."""
+        """Return the number of settings, spread evenly, before the engine chooses.
+
+        ``learns`` is False for an engine without a Gaussian process.
+        """
         if self.n_initial is not None:
             return min(self.n_initial, self.n_iter)
         if not learns:
@@ -452,7 +476,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         return min(max(defaults.SCORE_INITIAL, 2 * space.n_axes), ceil(self._n_planned / 3))
 
     def _search_shown(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
-        """Search until the end or an interrupt, with a bar if there is to be one."""
+        """Search until the end or an interrupt, with a progress bar if ``progress``."""
         shown: Any = nullcontext()
         if self.progress:
             shown = tqdm_class()(total=scores.n_iter, unit="setting")
@@ -475,7 +499,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     def _first_batches(
         self, engine: Any, scores: Scores, rng: np.random.RandomState, batch_size: int
     ) -> list[list[Any]]:
-        """Return settings that fill the space, as many at a time as are evaluated together."""
+        """Return the queries of the initial design, in batches of ``batch_size``."""
         if isinstance(engine, Search):
             n = min(int(engine.n_initial or 0), scores.n_iter) - scores.n_settings
             first: list[Any] = engine.ask(n) if n > 0 else []
@@ -487,16 +511,17 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         return [first[start : start + batch_size] for start in range(0, len(first), batch_size)]
 
     def _n_folds(self) -> int:
-        """Number of folds; before scikit-learn 1.9 ``n_splits_`` comes after the search."""
+        """Return the number of folds; before scikit-learn 1.9 ``n_splits_`` is set too late."""
         try:
             return max(1, check_cv(self.cv).get_n_splits())
         except (TypeError, ValueError):
-            # It depends on the data, as for LeaveOneOut: enough for any number of workers.
+            # The number depends on the data, as for LeaveOneOut: assume one fold per worker, so
+            # that a batch has one setting.
             return effective_n_jobs(self.n_jobs)
 
     def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
         batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
-        loop.check_stop(engine, self.stop)  # raises before a fit where it cannot say
+        loop.check_stop(engine, self.stop)  # raises before the first fit if stop cannot work
         begun, limit = monotonic(), inf if self.timeout is None else self.timeout
         if self.earlier_results is not None:
             scores.evaluate(list(self.space_.points(self.earlier_results["params"])))
@@ -531,7 +556,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
 
 class SplitOnce:
-    """A splitter whose folds are those of its first split, so that all batches meet the same."""
+    """A splitter that repeats the folds of its first split, so that all batches have the same."""
 
     def __init__(self, cv: Any) -> None:
         self._cv = cv
@@ -552,34 +577,37 @@ class FitContexts:
         self._ids = count()
 
     def subcontext(self, *, task_name: str, task_id: int) -> Any:
-        """Make the context of a fit; ``task_id`` counts within its batch."""
+        """Return the context of a fit, with a number in the whole search.
+
+        ``task_id`` counts within a batch, and is not used.
+        """
         return self._context.subcontext(task_name=task_name, task_id=next(self._ids))
 
 
 @dataclass(eq=False, repr=False)
 class Scores:
-    """Scores of every setting, and their reports to the optimizer.
+    """Fits and scores of all settings of a search; tells the engine the scores.
 
     Parameters
     ----------
     space : ParameterSpace
         Space that maps points of the cube to settings.
     engine : BaseBanditOptimizer
-        Optimizer that is told the scores.
+        Optimizer that chooses settings and learns their scores.
     evaluate_candidates : callable
         Fits and scores a list of settings.
     n_iter : int
         Number of settings to evaluate.
     refit : bool, str or callable
-        Decides which of several metrics is maximised.
+        Name of the metric that is maximised, if there are several.
     verbose : int
-        Whether to print a line for every setting.
+        Positive to print a line for every setting.
     kept : Checkpoint or None
-        A file with fits.
+        File with fits, None without ``checkpoint``.
     earlier : dict
         Fits of an earlier search, by the keys of their settings.
     callback : callable or None
-        Called with each setting that was fitted and its score, see ``BanditSearchCV``.
+        Function of each setting that was fitted and its score, see ``BanditSearchCV``.
     """
 
     space: ParameterSpace
@@ -593,29 +621,30 @@ class Scores:
     callback: Callable[[dict[str, Any], float], Any] | None
     #: Whether the callback has ended the search.
     ended: bool = False
-    #: How the score of each row was told.
+    #: Warp with which the score of each setting was told, by index of the setting.
     _told_by: dict[int, Warp] = field(default_factory=dict)
-    #: Shows how many settings there are, None where nothing does.
+    #: Progress bar of the settings; None without ``progress``.
     bar: Any = None
-    #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
+    #: Settings in the order of evaluation, with the point and the index of each, and their fits,
+    #: one for each fold, setting by setting. The key of a setting has the bytes of its columns.
     settings: list[dict[str, Any]] = field(default_factory=list)
     _points: list[np.ndarray] = field(default_factory=list)
     _row: dict[bytes, int] = field(default_factory=dict)
     fits: list[dict[str, Any]] = field(default_factory=list)
-    #: The fits of batches in which one succeeded, a list that scikit-learn makes longer.
+    #: Fits of the batches in which a fit succeeded, a list that scikit-learn extends.
     successful: list[dict[str, Any]] = field(default_factory=list)
-    #: Becomes ``cv_results_``.
+    #: The dict that becomes ``cv_results_``.
     results: dict[str, Any] = field(default_factory=dict)
     _mean: np.ndarray = field(default_factory=lambda: np.empty(0))
     _noise: np.ndarray | None = field(default_factory=lambda: np.empty(0))
-    #: Answered queries, with the keys of their settings, that the engine does not know yet.
+    #: Queries with the keys of their settings, evaluated but not yet told to the engine.
     _waiting: list[tuple[Any, list[bytes]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        #: Whether the engine learns from points that it has not asked for.
+        #: Whether the engine has a Gaussian process, and so learns from points that it did not ask.
         self.learns: bool = "kernel" in self.engine.get_params(deep=False)
-        #: Whether it is told one score for each setting, bad ones as less bad than they are, and
-        #: learns from failures where settings fail; others are told a bad score.
+        #: Whether the engine is a Search: it is told one warped score for each setting, and
+        #: failures as failures. A tree method is told unwarped means, and a bad score for failures.
         self.is_search: bool = isinstance(self.engine, Search)
 
     @property
@@ -625,18 +654,18 @@ class Scores:
 
     @property
     def stuck(self) -> bool:
-        """True if nothing can be told for want of a finite score: ``ask`` would repeat itself."""
+        """True if queries wait for a finite score before they are told: ``ask`` repeats them."""
         return bool(self._waiting)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return an empty state: the search is sent to workers, which need none of this."""
+        """Return an empty state: the pickled search that workers get needs none of these fields."""
         return {}
 
     def evaluate(self, queries: list[Any]) -> int:
-        """Evaluate what is unknown of some queries; how many settings that were.
+        """Evaluate the settings of the queries that have no score yet; return their number.
 
-        Points are taken until ``n_iter`` settings are known. A query that is not complete then
-        is not told: the search is over.
+        At most ``n_iter`` settings are evaluated in all. A query with a setting beyond them is not
+        told, because the search is over.
         """
         new: dict[bytes, np.ndarray] = {}
         answered = []
@@ -672,7 +701,10 @@ class Scores:
     def _fits_of(
         self, settings: dict[bytes, dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], list[bytes]]:
-        """Return the fits of settings, by their keys, and the keys of those that are new."""
+        """Return the fits of the settings, in order, and the keys of the settings fitted now.
+
+        ``settings`` maps keys to settings. Fits of an earlier search and of the file are reused.
+        """
         known = {key: self.earlier.get(key) for key in settings}
         if self.kept is not None:
             known = {key: fits or self.kept.of(key) for key, fits in known.items()}
@@ -693,23 +725,29 @@ class Scores:
         return [fit for each in known.values() for fit in each or ()], left
 
     def finish(self) -> None:
-        """Leave scikit-learn a fit to look at, and say what of a file took no part."""
+        """Warn of unused fits in the file, and make sure that scikit-learn has a successful fit.
+
+        scikit-learn reads the names of the metrics from the first successful fit.
+        """
         if self.kept is not None:
             self.kept.warn_of_rest()
         if not self.successful and self.any_finite:
-            # All fits are from the file, or from an earlier search.
+            # All fits are from the file, or from an earlier search: fit the best setting again.
             self._fit([self.settings[int(np.nanargmax(self._mean))]])
 
     @property
     def any_finite(self) -> bool:
-        """Whether any setting has a finite score."""
+        """True if a setting has a finite score."""
         return bool(np.isfinite(self._mean).any())
 
     def _fit(self, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Fit and score settings, minding that scikit-learn gives up where no fit succeeds."""
+        """Fit and score settings; return their fits, also if none succeeded.
+
+        scikit-learn raises an error if all fits of a batch failed; their fits are read from it.
+        """
         known = len(self.successful)
         with warnings.catch_warnings():
-            # It is said once of all fits, when the search is over.
+            # _run_search warns once about all fits, when the search is over.
             warnings.filterwarnings("ignore", r"\n\d+ fits failed out of a", FitFailedWarning)
             try:
                 self.evaluate_candidates(settings)
@@ -721,7 +759,7 @@ class Scores:
         return self.successful[known:]
 
     def _read(self) -> None:
-        """Mean over the folds of every setting, NaN where it failed, and its noise variance."""
+        """Compute the mean score of every setting, NaN if it failed, and its noise variance."""
         measured = [fit["test_scores"] for fit in self.fits]
         names = list(next((each for each in measured if isinstance(each, dict)), ()))
         self._metric = self.refit if self.refit in names else next(iter(names), "score")
@@ -731,7 +769,7 @@ class Scores:
         )
         folds = scores.reshape(self.n_settings, -1).T
         self._mean = folds.mean(axis=0)
-        # Nor are there squares of what an engine would not take.
+        # Scores that an engine rejects count as failures; their squares could overflow.
         finite = (np.abs(folds) <= LARGEST_REWARD).all(axis=0)
         self._mean[~finite] = np.nan
         folds[:, ~finite] = 0.0
@@ -741,8 +779,8 @@ class Scores:
         spread = folds - folds.mean(axis=0)
         good = finite & (self._mean >= np.median(self._mean[finite]))
         if finite.sum() >= defaults.FOLDS_FROM:
-            # All settings meet the same folds: what makes a fold easy for the better half of
-            # them does not blur their comparison.
+            # All settings have the same folds: a fold that is easier for all of the better half
+            # does not blur their comparison.
             spread -= np.median(spread[:, good], axis=1, keepdims=True)
         known = len(folds) - 1
         variance = (spread**2).sum(axis=0) / known
@@ -752,7 +790,7 @@ class Scores:
         self._noise = variance / len(folds)
 
     def _report(self, n_new: int) -> None:
-        """Log a line for each of the settings that were evaluated last, and print it if asked."""
+        """Log a line for each of the last ``n_new`` settings, and print it if ``verbose``."""
         for row in range(self.n_settings - n_new, self.n_settings):
             known = self._mean[: row + 1]
             best = np.fmax.reduce(known)
@@ -769,7 +807,10 @@ class Scores:
                 print(line)
 
     def tell_waiting(self) -> None:
-        """Tell the engine the evaluated settings, bad scores once a score is finite."""
+        """Tell the engine the waiting queries with their scores.
+
+        Without any finite score only a Search is told: failures, as failures.
+        """
         finite = self._mean[np.isfinite(self._mean)]
         if not (len(finite) or self.is_search):
             return
@@ -784,7 +825,7 @@ class Scores:
                 self.engine.tell(query, None)
                 continue
             if failed.any():
-                means[failed] = stand_in(finite)
+                means[failed] = failure_score(finite)
             reward = float(means.mean())
             if self.is_search:
                 self._told_by |= dict.fromkeys(rows, self._warp)
@@ -792,7 +833,11 @@ class Scores:
             self.engine.tell(query, reward, alpha=self._told_noise(rows, finite))
 
     def _told_noise(self, rows: list[int], finite: np.ndarray) -> float | None:
-        """Return the noise variance of a mean over settings that a tree method has asked for."""
+        """Return the noise variance of the mean score of settings, for a tree method; else None.
+
+        ``rows`` has the index of the setting of each point of a query; ``finite`` all finite
+        scores.
+        """
         if self.is_search or self._noise is None:
             return None
         settings, counts = np.unique(rows, return_counts=True)
@@ -800,11 +845,12 @@ class Scores:
         return float((counts / len(rows)) ** 2 @ noise)
 
     def judged(self) -> tuple[np.ndarray, int | None]:
-        """Return the score expected of every setting, and the row of the best of them.
+        """Return the expected score of every setting, and the index of the best setting.
 
-        NaN where a setting failed; None where nothing is believed. Of settings as good, within
-        their error, an inner one is the best: what is at an end of its range was hardly ever meant
-        to be there.
+        The score of a failed setting is NaN. The index is None, and all scores are NaN, if the
+        engine has no Gaussian process or no score is finite. Of settings that are as good, within
+        their error, the best is one with the fewest values at an end of their range: an optimum is
+        rarely exactly there.
         """
         finite = np.flatnonzero(np.isfinite(self._mean))
         expected = np.full(self.n_settings, np.nan)
@@ -824,7 +870,10 @@ class Scores:
         return expected, int(finite[inner[argmax_first(mean[inner])]])
 
     def _judge(self, rows: np.ndarray, finite: np.ndarray) -> GaussianProcess:
-        """Return the engine's model, told and learned with the noise of every finite score."""
+        """Return the process of the engine's model, refitted with the noise of each finite score.
+
+        ``rows`` are the kernel's rows of the settings with indices ``finite``.
+        """
         searched: Model = self.engine._model
         gp = searched.process
         if not self.is_search or self._noise is None:
@@ -846,7 +895,7 @@ class Scores:
         return (judge.refit() if judge.learns else judge).process
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
-        """Draw a point with a new setting; an empty list if none is found."""
+        """Draw a point with a setting without scores; return [point], or [] if none is found."""
         for _ in range(MOST_DRAWS // 1000):
             points = as_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
             for point, row in zip(points, self.space.columns(points), strict=True):
@@ -858,7 +907,7 @@ class Scores:
 def earlier_fits(
     space: ParameterSpace, results: dict[str, Any] | None, scoring: Any
 ) -> dict[bytes, list[dict[str, Any]]]:
-    """Return the fits that ``cv_results_`` of an earlier search has, by the keys of settings."""
+    """Return the fits in ``cv_results_`` of an earlier search, by the keys of their settings."""
     if results is None:
         return {}
     names = [key.removeprefix("split0_test_") for key in results if key.startswith("split0_test_")]
@@ -904,6 +953,6 @@ def _scores_of(
 
 
 def least_noise(scores: np.ndarray) -> float:
-    """Return the noise variance that some scores have at least."""
+    """Return the lower bound of the noise variance of these scores."""
     size = float(np.abs(scores).max()) or 1.0
     return max(defaults.SCORE_LEAST_NOISE * float(scores.std()), DIGITS * size) ** 2

@@ -20,7 +20,7 @@ from skgpb._core._ties import has_nan
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._evaluations import EvaluationLoop, check_run, workers_of
-from skgpb.optimizers._files import read_run, restore, snapshot_of, take_up, write_run
+from skgpb.optimizers._files import read_run, restore, resume_checkpoint, snapshot_of, write_run
 from skgpb.optimizers._inputs import Contexts, Inputs, NoContexts, Numbers, coordinates
 from skgpb.optimizers._loop import Replay, rebuilt_in_place
 from skgpb.optimizers._run import (
@@ -62,17 +62,16 @@ from skgpb.utils.warnings import warn
 
 # -- Ties in a grid search whose scores do not depend on the parameters of a search ----------------
 
-# Memory: number of data sets whose last score is remembered: one for each split of a
-# cross-validation.
+# Memory: number of data sets whose last score is kept: one for each split of a cross-validation.
 REMEMBERED = 64
 
 _last: OrderedDict[str, tuple[float, dict[str, str]]] = OrderedDict()
 
 
 def warn_of_tie(optimizer: BaseEstimator, score: float, data: Any) -> None:
-    """Warn if an optimizer has the score on these data that one with other parameters had."""
+    """Warn if another optimizer, with other parameters, had the same score on the same data."""
     parameters = optimizer.get_params(deep=False)
-    # Seeds are not compared: random states have no value that could be.
+    # Seeds are left out: the values of random states cannot be compared.
     named = {name: repr(each) for name, each in parameters.items() if name != "random_state"}
     key = joblib.hash((type(optimizer).__name__, data))
     before, others = _last.pop(key, (None, {}))
@@ -83,15 +82,16 @@ def warn_of_tie(optimizer: BaseEstimator, score: float, data: Any) -> None:
     if score == before and differ:
         warn(
             f"score() is the same as with another {', '.join(differ)}: it judges the predictions "
-            "(R^2), which do not depend on how a search asks. To compare such parameters by what "
-            "is found, as in GridSearchCV, pass scoring=skgpb.model_selection.bandit_scorer(...)",
+            "(R^2), which do not depend on how a search chooses queries. To compare such "
+            "parameters by the recommendations, as in GridSearchCV, pass "
+            "scoring=skgpb.model_selection.bandit_scorer(...)",
             UserWarning,
         )
 
 
 # -- The base class --------------------------------------------------------------------------------
 
-# The kind of query that an optimizer asks.
+# Class of the queries of an optimizer.
 Q = TypeVar("Q", bound=Query)
 
 
@@ -103,28 +103,28 @@ class BaseBanditOptimizer(
     ABC,
     Generic[Q],
 ):
-    """A search as users see it: fit, ask, tell, run, files, pending and failed queries.
+    """Public methods of all searches: fit, ask, tell, run, recommend, save and load.
 
     A search is five methods, those of :class:`~skgpb.optimizers.Strategy`: ``_begin``,
     ``_propose``, ``_observe``, ``_learn`` and ``_best``. None of them has to validate anything, and
-    they always maximise. The domain object that ``_begin`` makes, ``domain_``, knows all queries
-    and what they observe. What is the same for all searches is the work of
-    :mod:`skgpb.optimizers._loop`, which knows a search by these methods, by those that do
-    something by default, and by data. Public methods hold the lock of the optimizer
-    (:mod:`skgpb.utils.locks`), except for ``run``, which evaluates in between.
+    they always maximise. ``_begin`` sets ``domain_``, the set of all queries, which returns the
+    functional of f that each query observes. The steps that all searches share are functions of
+    :mod:`skgpb.optimizers._loop`. They call these five methods, further methods that have a
+    default here, and read attributes. Public methods hold the lock of the optimizer
+    (:mod:`skgpb.utils.locks`), except for ``run``, which releases it during evaluations.
     """
 
     _query_type: ClassVar[type[Query]]
 
-    #: The earlier run that this one is rebuilt from, None in a usual run.
+    #: Replay of an earlier run, while this one is rebuilt from it; None otherwise.
     _replay: Replay | None = None
 
-    #: Parameters that may be tables whose columns are the features, where sides have no names.
+    #: Parameters whose columns name the features if they are tables and the sides have no names.
     _tables: ClassVar[tuple[str, ...]] = ("arms", "pool", "queries", "targets")
 
-    #: How queries are given.
+    #: Class that converts the user's queries, points and answers.
     _inputs_type: ClassVar[type[Inputs]] = Inputs
-    #: Whether points of f are recommended, which are no queries.
+    #: Whether recommendations are points of f instead of queries.
     _recommends_points: ClassVar[bool] = False
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
@@ -135,41 +135,41 @@ class BaseBanditOptimizer(
     random_state: Seed
 
     bounds: Any
-    #: Of an optimizer that has no contexts.
+    #: Box of the contexts; always None if the class has no contexts.
     context_bounds: Any = None
 
     #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
-    #: Whether what it asks and recommends are settings that can be set and are possible.
+    #: Whether all queries and recommendations are feasible settings.
     _keeps_settings: ClassVar[bool] = False
 
-    #: What happened in the run, what is pending, the parameters in use, names and signs.
+    #: State of the run: events, pending queries, parameters in use, names of sides, sign.
     _run: Run
 
     bounds_: np.ndarray
     n_features_in_: int
 
-    #: All queries, and what they observe.
+    #: The set of all queries, with the functionals of f that they observe.
     domain_: Any
 
     #: Number of sides of contexts.
     _n_context: int = 0
-    #: Whether there are always contexts, whatever the parameters are.
+    #: Whether the class requires contexts, even if ``context_bounds`` is None.
     _needs_contexts: ClassVar[bool] = False
 
-    #: Methods of :meth:`recommend`, the best one known first.
+    #: Methods of :meth:`recommend`; the first one is the default.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
-    #: Whether recommendations can be compared with their alternatives, if there are no contexts.
+    #: Whether the search can compare a recommendation with the alternatives, without contexts.
     _compares: bool = False
 
-    #: Whether queries have prices, so that a run may be limited by what it costs.
+    #: Whether queries have costs, so that ``max_cost`` may limit a run.
     _has_costs: ClassVar[bool] = False
     _cost_model: Any
 
-    #: The model of f, of an optimizer that has one.
+    #: The model of f; None if the method has none.
     _model: Model | None = None
 
-    #: Noise variance of an answer told without its own, NaN for one that is learned.
+    #: Noise variance of an answer told without ``alpha``; NaN if the noise is learned.
     _default_noise_variance: float = nan
 
     _parameter_constraints: dict[str, Any] = {
@@ -178,18 +178,18 @@ class BaseBanditOptimizer(
         "context_bounds": "no_validation",
     }
 
-    #: Fields that files keep, beside those that other classes declare.
+    #: Fields that files keep, in addition to those that other classes declare.
     _kept_fields: ClassVar[tuple[str, ...]] = ("_run",)
-    # Answers have variances and no weights: a meta-estimator has none to route.
+    # Answers have noise variances instead of weights: a meta-estimator has none to route.
     __metadata_request__score = {"sample_weight": UNUSED}
 
-    #: Parameters that a run looks at when it starts, and not again.
+    #: Parameters that a run reads at its start only: new values wait for the next ``fit``.
     _at_start: ClassVar[frozenset[str]] = AT_START
-    #: Parameters that do so as long as other sets than those of the run are set.
+    #: Parameters whose new values wait as well if ``arms``, ``queries`` or ``targets`` wait.
     _of_sets: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Merge the parameter constraints of a class with the inherited ones."""
+        """Merge the parameter constraints of a subclass with the inherited ones."""
         super().__init_subclass__(**kwargs)
         constraints: dict[str, Any] = {}
         for each in reversed(cls.__mro__):
@@ -199,87 +199,102 @@ class BaseBanditOptimizer(
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """Return the names of the parameters, which scikit-learn reads from the signature anew."""
+        """Return the names of the parameters; cached, as scikit-learn parses the signature."""
         return super()._get_param_names()
 
-    # -- the search: five methods, and what further ones do by default --------------------------
+    # -- the search: five methods, and further methods that have a default ----------------------
 
     @abstractmethod
     def _begin(self) -> None:
-        """Set up the state before any observation, for the domain in ``bounds_``."""
+        """Set up the state before the first observation, for the box ``bounds_``."""
 
     @abstractmethod
     def _propose(self, context: np.ndarray | None) -> Any:
-        """Return the next query, in a context if there are contexts; none that is pending."""
+        """Return the next query, which must not be pending; ``context`` is None without contexts.
+
+        Raises
+        ------
+        AllPendingError
+            If all queries are pending.
+        """
 
     @abstractmethod
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
-        """Take one validated reward, and close the round."""
+        """Condition on one validated reward with noise variance ``alpha``, and close the round."""
 
     def _learn(self) -> None:
-        """Learn from the answers, if that is due; called after each of them."""
+        """Refit hyperparameters if that is due; the loop calls this after every answer."""
 
     @abstractmethod
     def _best(self, context: np.ndarray | None = None) -> Any:
-        """Return the recommended query, in a context if there are contexts."""
+        """Return the recommended query; ``context`` is None without contexts."""
 
     @abstractmethod
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Take point evaluations given to ``fit``."""
+        """Condition on evaluations y of f at points X (n, d), which were given to ``fit``."""
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        """Return the box (d, 2) of the points from the parameters, None where they give none.
+        """Return the box (d, 2) that the parameters define; None if they define none.
 
-        ``X`` are points that were given to ``fit``, whose bounding box is taken then.
+        The loop then uses the bounding box of ``X``, the points given to ``fit``, or None.
         """
         return coordinates(self._params.bounds, self._run.space, "bounds")
 
     def _begin_checks(self) -> None:
-        """Check parameters that depend on the domain, before anything is made of them."""
+        """Raise an error for parameters that do not fit the domain, before any state is set."""
 
-    def _params_changed(self) -> None:
-        """Renew what was made of parameters that may be set in the run; replace, do not change."""
+    def _on_params_changed(self) -> None:
+        """Recompute everything derived from parameters that may change during a run.
+
+        Replace objects, never mutate them: after an error the old ones are put back.
+        """
 
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
-        """Warn of the first answers that lack an outcome with a limit; called after each."""
+        """Warn if the last ``n_answers`` answers lack a limited outcome for the first time.
+
+        The loop calls this after every answer, with the outcomes of that answer.
+        """
 
     def _beyond_limits(self) -> np.ndarray:
-        """Return which answers came with an outcome beyond its limit, shape (n_answers,)."""
+        """Return a mask (n_answers,) of the answers that had an outcome beyond its limit."""
         return np.zeros(self._run.n_told, dtype=bool)
 
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
-        """Return what is known of each limit at a query."""
+        """Return the prediction for each limited outcome at a query, see ``RunResult.limits``."""
         return []
 
     def _dissent(self, best: Any) -> dict[str, str]:
-        """Say, by a name, where predictions are for another query than the recommended one."""
+        """Return a text under "predict" if ``predict`` prefers another query; otherwise empty."""
         return {}
 
-    def _compared(self, best: Any) -> Comparison | None:
-        """Compare the recommendation with the alternatives; None if that is not possible.
+    def _comparison(self, best: Any) -> Comparison | None:
+        """Return a comparison of the recommendation with its alternatives; None if impossible.
 
-        The comparison does not change when further answers are told.
+        It has a copy of the posterior, which later answers do not change.
         """
         return None
 
     @property
-    def _knows_all(self) -> bool:
-        """True if no further answer could say anything new of what is to be found."""
+    def _is_exhausted(self) -> bool:
+        """True if no further answer could change the recommendation."""
         return False
 
     def _snapshot(self) -> Any:
-        """Return the state that follows from the log, but not at little cost; None for none."""
+        """Return the fields of the state that are expensive to compute from the events.
+
+        None if a file needs the events only.
+        """
         return snapshot_of(self)
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the state over from a snapshot, right after the start; the log is there already."""
+        """Restore a snapshot right after the start of a run that has all its events already."""
         inputs = self._inputs
         for query in [each[1] for each in self._run.events if each[0] in OF_QUERIES]:
             inputs.named(query)
         restore(self, snapshot)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        """Return a query, its answer and the noise variance as the run takes them, or raise."""
+        """Return a validated query, its answer and its noise variance, or raise an error."""
         if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
             value: float | None = float(reward)
         else:
@@ -293,17 +308,17 @@ class BaseBanditOptimizer(
             query = inputs.resolved(query if known else inputs.query(query))
         return query, value, noise
 
-    # -- what a search reads of its run -------------------------------------------------------
+    # -- views of the run -----------------------------------------------------------------------
 
     @property
     def _params(self) -> Any:
-        """Parameters as the run has them; before a run those that are set."""
+        """Parameters in use by the run; before a run the optimizer itself."""
         run = vars(self).get("_run")
         return self if run is None else run.params
 
     @property
     def _inputs(self) -> Inputs:
-        """What users give, as this run takes it at this moment."""
+        """Converter of the user's queries, points and answers, for the present run."""
         run = self._run
         return self._inputs_type(
             getattr(self, "domain_", None),
@@ -318,7 +333,7 @@ class BaseBanditOptimizer(
 
     @property
     def _contexts(self) -> Contexts | NoContexts:
-        """The box of contexts that queries are chosen in."""
+        """The box of contexts; an object that is false if there are none."""
         if not (self._needs_contexts or self._params.context_bounds is not None):
             return NoContexts(type(self).__name__, self._get_param_names())
         box = vars(self).get("bounds_", np.empty((0, 2)))
@@ -329,39 +344,41 @@ class BaseBanditOptimizer(
 
     @reading_log
     def fit(self, X: Settings, y: Values | None = None) -> Self:
-        """Start afresh, learning from X and y what can be learned before the first query.
+        """Start a new run, and condition it on evaluations y of f at points X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or DataFrame
-            Points, in the user's units. They give the bounds where the parameters give no domain.
+            Points, in the user's units. Their bounding box is the domain if parameters have none.
         y : array-like of shape (n_samples,), default=None
-            Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
+            Noisy evaluations of f at X, which condition the posterior; None if there are none.
         """
         return loop.fit(self, X, y)
 
     @locked
     def start(self) -> Self:
-        """Begin without data, unless it has begun, to look at the prior before the first query."""
+        """Start a run without data, unless one has begun, for example to predict from the prior."""
         loop.begin(self)
         return self
 
     @reading_log
     def set_params(self, **params: object) -> Self:
-        """Set parameters, also during a run, which checks them at once.
+        """Set parameters, also during a run, which validates them at once.
 
-        The run goes on with those that say how queries are chosen and what is learned. What it
-        began with, such as the domain and ``kernel``, stays as it was until the next ``fit``; a
-        warning says so.
+        Parameters of the acquisition function and of the learning apply to the run from now on.
+        Others, such as the domain and ``kernel``, apply from the next ``fit`` on; a warning names
+        them.
         """
         with unchanged_by_errors(self):
             self._set_params(params)
             if self._dirty is None and hasattr(self, "bounds_"):
-                loop.notice(self, {name.partition("__")[0] for name in params if "__" in name})
+                loop.apply_set_params(
+                    self, {name.partition("__")[0] for name in params if "__" in name}
+                )
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
-        """Set parameters without looking at them."""
+        """Set parameters without validation."""
         super().set_params(**params)
 
     # -- asking and telling -----------------------------------------------------------------
@@ -380,50 +397,50 @@ class BaseBanditOptimizer(
     ) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
-        Until they are told queries are pending: later ones differ from them and count on their
-        answers.
+        A query is pending until its answer is told. Later queries differ from pending ones, and
+        are chosen as if these had been answered as expected.
 
         Parameters
         ----------
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
         context : array-like of shape (d_c,), number or dict, default=None
-            The present context, where there are ``context_bounds``; later ``query.context``.
+            The present context, if there are ``context_bounds``; later ``query.context``.
         another : bool, default=False
-            Whether to choose others than those that are pending, for workers that take one each.
-            Otherwise asking again before a ``tell`` returns the same queries.
+            Whether to choose new queries although some are pending, for workers that call ``ask``
+            one by one. Otherwise ``ask`` returns the same queries until the next ``tell``.
 
         Raises
         ------
         skgpb.exceptions.AllPendingError
-            A ``ValueError``: there are not as many that are not pending.
+            A ``ValueError``: fewer than n possible queries are not pending.
         """
         count = 1 if n is None else check_count(n)
-        loop.notice_and_say(self)
+        loop.apply_set_params_and_warn(self)
         context = loop.begin(self, lambda: self._contexts.checked(context))
         asked = loop.ask(self, count, another, context)
         return asked[0] if n is None else asked
 
     @locked
     def tell(self, query: Told, reward: Numbers, alpha: Numbers = None) -> Self:
-        """Report the reward of a query; nothing changes if anything is wrong with it.
+        """Report the reward of a query; an invalid argument raises an error and changes nothing.
 
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The query, a dict of settings, or points of which the reward is the average. For n
+            The query, a dict of settings, or points whose average value is the reward. For n
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
-            the query is left out for a while.
+            The noisy answer. None, or NaN in a column of a table, means that the evaluation
+            failed: the query is not asked again for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 
         Warns
         -----
         LearningWarning
-            If hyperparameters could not be learned from the answer, which is taken all the same.
+            If the hyperparameters could not be refitted. The answer counts all the same.
         """
         return loop.tell(self, query, reward, alpha)
 
@@ -452,36 +469,37 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         objective : callable
-            Takes a query and returns its noisy reward, None where the evaluation failed. See
+            Takes a query and returns its noisy reward, or None if the evaluation failed. See
             :class:`~skgpb.of_x` for functions of x.
         budget : int, default=None
-            Number of evaluations, failed ones included; None where ``max_cost`` or ``contexts`` say
-            it.
+            Number of evaluations, failed ones included; None if ``max_cost`` or ``contexts`` limit
+            the run.
         contexts : array-like of shape (n, d_c), DataFrame or list of dicts, default=None
             With ``context_bounds``, the contexts in the order in which they arrive.
         max_cost : float, default=None
-            Maximum cost of all answers, which the last one may exceed.
+            Maximum total cost of the answers, which the last answer may exceed.
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
             Whether to show a progress bar (``pip install skgpb[progress]``).
         n_jobs : int, default=None
-            Evaluations side by side, by joblib in batches, or by ``executor``; -1 for all it has.
+            Number of parallel evaluations, by joblib in batches or by ``executor``; -1 for all
+            processors or workers.
         executor : concurrent.futures.Executor, default=None
-            What evaluates them, whenever a worker is free, see :ref:`many-machines`.
+            Evaluates a new query whenever a worker is free, see :ref:`many-machines`.
         on_error : {"record", "raise"}, default="record"
-            What an exception of the objective does: the query has failed, or the run ends. The
-            first 10 evaluations must not all fail (RuntimeError).
+            Whether an exception of the objective is recorded as a failure of the query, or ends the
+            run. The first 10 evaluations must not all fail (RuntimeError).
         checkpoint : path, default=None
             File to :meth:`save` the run to after each evaluation.
         resume : bool, default=False
-            Whether to continue the run in ``checkpoint``, if there is one. All numbers then count
-            from the first query on.
+            Whether to continue the run in ``checkpoint``, if that file exists. ``budget``,
+            ``max_cost`` and ``contexts`` then count from the first query of that run.
         verbose : int, default=0
-            1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets them all.
+            1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets all lines.
         stop : Stop or callable, default=None
-            A :class:`~skgpb.Stop`, or a function of the optimizer that returns True, or a text that
-            says why, to end the run.
+            A :class:`~skgpb.Stop`, or a function of the optimizer. The function returns True, or
+            the reason as a text, to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 
@@ -489,11 +507,10 @@ class BaseBanditOptimizer(
         -------
         result : scipy.optimize.OptimizeResult
             ``x`` (the recommended query), ``fun`` (its mean), ``nfev``, ``nfail``, ``history``,
-            ``success``, ``message``, ``model`` (what is known of the noise and of f, in words),
-            ``gap`` (:meth:`gap`) and ``cost``. Where nothing is known ``x`` is None and ``fun``
-            NaN.
+            ``success``, ``message``, ``model`` (texts about the noise and the model of f), ``gap``
+            (:meth:`gap`) and ``cost``. ``x`` is None and ``fun`` NaN without observations.
         """
-        # The run must have begun before the number of evaluations that a cost allows is known.
+        # The run must have begun before ``limit`` computes the evaluations that max_cost allows.
         check_run(objective, callback, on_error, verbose, timeout)
         workers = workers_of(executor, n_jobs, objective, on_error)
         loop.check_stop(self, stop)
@@ -506,7 +523,7 @@ class BaseBanditOptimizer(
         if checkpoint is not None:
             with self._lock:
                 loop.begin(self)
-                take_up(self, BaseBanditOptimizer, checkpoint, resume)
+                resume_checkpoint(self, BaseBanditOptimizer, checkpoint, resume)
         if resume:
             play.resume()
         play.show(progress, verbose)
@@ -519,25 +536,26 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         method : {"posterior", "paper"}, default=None
-            How it is chosen; None for the best one known. Here all are the same.
+            Method of the recommendation; None for the default. Here all are the same.
         context : None
             There are no contexts here.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            Before anything is known: an answer that was told, or evaluations given to ``fit``.
+            Without observations: answers, or evaluations given to ``fit``.
         """
         checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         self._contexts.checked(context)
         return self._best()
 
     @locked
     def score(self, X: Settings, y: Values, sample_weight: Values | None = None) -> float:
-        """Return R^2 of the predictions of f at points, as every regressor.
+        """Return R^2 of the predictions of f at points, as for every regressor.
 
-        It does not say how well a search asks: :func:`~skgpb.model_selection.bandit_scorer` does.
+        It does not measure the choice of queries; :func:`~skgpb.model_selection.bandit_scorer`
+        does.
 
         Parameters
         ----------
@@ -565,31 +583,31 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         path : path or binary file
-            Path of the file, which is whole after a crash as well; or a file that is open for
+            Path of the file, which is complete even after a crash; or a file that is open for
             writing bytes, such as :class:`io.BytesIO`.
         omit : collection of str, default=()
-            Parameters left out, such as functions, which :meth:`load` is then to be given.
+            Parameters to leave out, such as functions. They must be passed to :meth:`load`.
         notes : dict, default=None
-            Further entries, as JSON has them, for :func:`skgpb.utils.persistence.read_notes`.
+            Further entries of JSON types, for :func:`skgpb.utils.persistence.read_notes`.
 
         Raises
         ------
         TypeError, ValueError
-            For parameters that are no data, such as functions, and for too large ones, see
+            For parameters that cannot be stored, such as functions, or that are too large, see
             :mod:`skgpb.utils.persistence`.
         """
         loop.begin(self)
-        loop.notice(self)
+        loop.apply_set_params(self)
         write_run(self, path, omit, notes)
 
     @classmethod
     def load(cls, path: File, **parameters: object) -> Self:
-        """Read a saved run, to go on as if it had never stopped. Nothing in the file is executed.
+        """Read a saved run, which continues where it stopped. Nothing in the file is executed.
 
         Parameters
         ----------
         path : path or binary file
-            A file of :meth:`save`, by an optimizer of this class or of one derived from it.
+            A file of :meth:`save`, by an optimizer of this class or of a subclass.
         **parameters
             Parameters that were omitted from the file.
 
@@ -601,32 +619,36 @@ class BaseBanditOptimizer(
         Warns
         -----
         ReplayWarning
-            If this version of the library would ask other queries. What was told is exact.
+            If this version of the library would have chosen other queries. All answers are kept.
         """
         return read_run(cls, BaseBanditOptimizer, path, parameters)
 
     @property
     @reading_log
     def _events(self) -> list[Event]:
-        """Everything that happened since the start, in its order.
+        """All events since the start, in order.
 
-        ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
-        if it was to be learned, and with the name of its block if it has one,
-        ``("fail", query, reason)``, ``("learned", hyperparameters)``,
-        ``("unlearned", n_answers)`` and ``("set", parameters)``; before an answer told with its
-        ``count``, and in the place of one about no row, ``("rows", query, count)``; after an answer
-        with what else was measured, ``("outcomes", query, outcomes)``.
+        * ``("fit", X, y)``: a call of ``fit``, with further arrays if the class has them.
+        * ``("ask", query)``: a new query.
+        * ``("tell", query, reward, alpha)``: an answer; alpha is NaN if the noise is learned. A
+          fifth entry is the name of the block, if the answer has one.
+        * ``("rows", query, count)``: the number of rows in the query, before its answer. Without
+          rows there is no answer.
+        * ``("outcomes", query, outcomes)``: the outcomes measured with the answer before.
+        * ``("fail", query, reason)``: a failed evaluation.
+        * ``("learned", hyperparameters)``: a refit.
+        * ``("unlearned", n_answers)``: a refit that failed after so many answers.
+        * ``("set", parameters)``: parameters set during the run.
         """
         check_is_fitted(self, "bounds_")
         return list(self._run.until(self._dirty).events)
 
     @locked
     def _repeated(self, events: Sequence[Event]) -> Self:
-        """Return the run that this one would be, had these events happened; it does not change.
+        """Return an optimizer to which these events have happened; this one does not change.
 
-        So an answer is corrected or taken back after others have followed it. If an event of
-        learning is left out, as it has to be after the first change, hyperparameters are learned
-        anew at that time.
+        So users correct or remove an answer although others have followed it. Leave out all
+        "learned" events after the first change: at those times hyperparameters are refitted.
         """
         return loop.repeated(self, events)
 
@@ -637,57 +659,58 @@ class BaseBanditOptimizer(
         own = [] if self._params is self else list(vars(self._params).values())
         return super()._unwritten() + own
 
-    # -- how far it is from the best ----------------------------------------------------------
+    # -- suboptimality gap --------------------------------------------------------------------
 
     @property
-    def _has_rivals(self) -> bool:
-        """True if the recommendation can be compared with its alternatives."""
+    def _can_bound_gap(self) -> bool:
+        """True if :meth:`gap` can compare the recommendation with its alternatives."""
         return self._compares and not self._contexts
 
     @locked
     def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
-        """Return how much better than the recommendation the best may be, in units of the reward.
+        """Return an upper bound on the loss of the recommendation, in units of the reward.
+
+        The loss is the value of the best target minus that of the recommendation.
 
         Parameters
         ----------
         delta : float, default=None
-            Probability, in (0, 1), that it is better by more; None for 0.05.
+            Probability, in (0, 1), that the loss exceeds the bound; None for 0.05.
         bound : {"draws", "interval"}, default="draws"
-            Joint draws of the posterior, see :ref:`stopping`; or :meth:`interval`, with
-            ``guarantee.failure_probability`` at most delta.
+            "draws" draws jointly from the posterior, see :ref:`stopping`. "interval" uses
+            :meth:`interval`, whose ``guarantee.failure_probability`` must be at most delta.
 
         Returns
         -------
         gap : float
-            At least 0; NaN in contexts and for searches without a posterior.
+            At least 0; NaN with contexts and for searches without a posterior.
         """
         if bound not in ("draws", "interval"):
             raise ValueError(f"bound must be 'draws' or 'interval', got {bound!r}")
         by_interval = bound == "interval"
         if delta is not None:
             delta = check_share(delta, "delta")
-            if by_interval and self._has_rivals:
+            if by_interval and self._can_bound_gap:
                 check_failures(self._params.guarantee, delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
-        loop.check_informed(self)
-        best = self.recommend() if self._has_rivals else None
+        loop.check_has_data(self)
+        best = self.recommend() if self._can_bound_gap else None
         return loop.gap_later(self, best, delta, by_interval)()
 
     @property
     @locked
     def pending_(self) -> list[Q]:
-        """Queries that were asked and neither answered nor given up, in order."""
+        """Queries that were asked and have neither an answer nor a failure yet, in order."""
         check_is_fitted(self, "bounds_")
-        return self._run.awaited
+        return self._run.evaluating
 
     @property
     @reading_log
     def failed_(self) -> np.ndarray:
         """Every failed evaluation since the start, a structured array.
 
-        Fields: ``round``, the number of answers told before it, ``descriptor``, the box
-        [lower, upper] around what was to be observed, and ``reason``, the message of the
-        exception where there was one.
+        The fields are ``round``, the number of answers before the failure; ``descriptor``, the box
+        [lower, upper] around the query; and ``reason``, such as the message of an exception.
         """
         check_is_fitted(self, "bounds_")
         failures = self._run.until(self._dirty).failures
@@ -696,12 +719,12 @@ class BaseBanditOptimizer(
     @property
     @reading_log
     def history_(self) -> np.ndarray:
-        """Every observation told since the start, a structured array.
+        """Every answer since the start, a structured array.
 
-        Fields: ``round`` (from 1), ``descriptor`` (2 d,), the box [lower, upper] around what
-        was observed, ``reward``, ``mean`` and ``std`` of the query before the observation, and
-        ``expanded``, whether its cell was split. Where rewards are scaled nothing is known before
-        the first: its ``mean`` is the reward itself.
+        The fields are ``round`` (from 1); ``descriptor`` (2 d,), the box [lower, upper] around the
+        query; ``reward``; ``mean`` and ``std``, the prediction before the answer; and
+        ``expanded``, whether its cell was split. If rewards are scaled, there is no prediction for
+        the first answer: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
         run = self._run
@@ -710,7 +733,7 @@ class BaseBanditOptimizer(
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:
-    """Return the scores that a rule of the user's own gives, one for each, or raise ValueError."""
+    """Return the scores (n,) that a function of the user returned, or raise ValueError."""
     values = np.asarray(values)
     got = ""
     if values.shape != (n,):

@@ -32,15 +32,15 @@ from skgpb.utils.warnings import warn
 
 # -- Workers: joblib in batches, or an executor ----------------------------------------------------
 
-# Speed: seconds. Where waiting cannot be interrupted, as on Windows, Ctrl-C takes no longer than
-# this.
+# Speed: seconds of one wait for an answer. On some platforms, such as Windows, Ctrl-C takes effect
+# only after the wait.
 POLL = 0.5
 
-# Said where an objective fails because it does not take a query.
+# Hint for an objective that fails because it expects x instead of a query.
 TAKES_A_QUERY = "an objective takes a query; of_x(function) makes one of a function of x"
 
-# Errors of an executor that could evaluate no query at all: it is broken or shut down, or the
-# objective or a query cannot be sent. Exceptions of the objective arrive as outcomes instead.
+# Errors of an executor that would occur for every query: it is broken or shut down, or it cannot
+# pickle the objective or a query. Exceptions of the objective itself arrive as outcomes instead.
 NOT_OF_THE_QUERY = (
     BrokenExecutor,
     PicklingError,
@@ -53,19 +53,19 @@ NOT_OF_THE_QUERY = (
 def workers_of(
     executor: Executor | None, n_jobs: Any, objective: Callable, on_error: str
 ) -> Batches | Arrivals:
-    """Return who evaluates the queries of a run, or raise where the arguments make no sense."""
+    """Return the workers of a run: of joblib, or of the executor if there is one."""
     if executor is None:
         return Batches(n_jobs, objective, on_error)
     return Arrivals(executor, n_jobs, objective, on_error)
 
 
 class Batches:
-    """Jobs of joblib: queries that begin together are answered together, in their order.
+    """Jobs of joblib: the queries of a batch start together and are answered together, in order.
 
     Parameters
     ----------
     n_jobs : int or None
-        As joblib has it.
+        As for joblib.
     objective, on_error
         As in ``run``.
     """
@@ -74,33 +74,33 @@ class Batches:
         positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
         if positive:
             check_size(n_jobs, "n_jobs", most=MOST_JOBS)
-        # Not what a backend makes of a number of jobs: a batch is the same on all of them.
+        # A positive n_jobs is the size of a batch on all backends, even on those with fewer jobs.
         self._size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
         self._pool = Parallel(n_jobs=n_jobs)
         self._objective, self._on_error = objective, on_error
         self.raises: bool = on_error == "raise"
         #: Queries being evaluated.
         self.out: list[Any] = []
-        #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
+        #: Function that is called with each query and its outcome, see :func:`evaluate`.
         self.arrive: Callable[[Any, tuple], None]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is being evaluated between two batches."""
+        """Do nothing: no query is being evaluated between two batches."""
 
     @property
     def room(self) -> int:
-        """Number of queries that may be begun now."""
+        """Number of queries that can start now."""
         return 0 if self.out else self._size
 
     def begin(self, queries: list[Any]) -> None:
-        """Take the queries of a batch."""
+        """Set the queries of the next batch."""
         self.out = queries
 
     def answers(self) -> None:
-        """Evaluate the batch."""
+        """Evaluate the batch and pass the outcomes to ``arrive``."""
         begun, self.out = self.out, []
         objective, on_error = self._objective, self._on_error
         if len(begun) == 1:
@@ -111,18 +111,18 @@ class Batches:
             self.arrive(query, outcome)
 
     def evaluated(self) -> None:
-        """Take further finished evaluations: none, because a batch is answered at once."""
+        """Do nothing: a batch has no finished evaluations that have not arrived."""
 
 
 class Arrivals:
-    """Workers of an executor: answers come one by one, and each makes room for one query.
+    """Workers of an executor: answers arrive one by one, and each makes room for one query.
 
     Parameters
     ----------
     executor : concurrent.futures.Executor
-        It is not shut down.
+        The executor; the run does not shut it down.
     n_jobs : int or None
-        Number of queries evaluated at once; None and -1 for one for each worker.
+        Number of queries evaluated at once; None and -1 stand for the number of workers.
     objective, on_error
         As in ``run``.
     """
@@ -141,38 +141,38 @@ class Arrivals:
         self._arrived: SimpleQueue[tuple[Any, Future]] = SimpleQueue()
         #: Queries being evaluated.
         self.out: dict[Any, Future] = {}
-        #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
+        #: Function that is called with each query and its outcome, see :func:`evaluate`.
         self.arrive: Callable[[Any, tuple], None]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Cancel evaluations that have not begun, and take the finished ones, at any end."""
+        """Cancel evaluations that have not started, and pass the finished ones to ``arrive``."""
         for query, future in self.out.items():
             if not future.cancel() and future.done() and future.exception() is None:
                 self.arrive(query, future.result())
 
     @property
     def room(self) -> int:
-        """Number of queries that may be begun now: one after the other, each with its own look."""
+        """Number of queries that can start now: 0 or 1, because each is chosen by itself."""
         return int(len(self.out) < self._size)
 
     def begin(self, queries: list[Any]) -> None:
-        """Give queries to the executor."""
+        """Submit queries to the executor."""
         for query in queries:
-            # dask would answer a query that is asked again as it did before, noise included.
+            # dask would return the cached outcome of an equal query, noise included.
             unique = uuid4()
             task = self._executor.submit(evaluate, self._objective, query, self._on_error, unique)
             self.out[query] = task
             task.add_done_callback(partial(self._done, query))
 
     def _done(self, query: Any, future: Future) -> None:
-        """Receive an answer, in any thread of the executor."""
+        """Put a finished evaluation into the queue; called in any thread of the executor."""
         self._arrived.put((query, future))
 
     def answers(self) -> None:
-        """Wait for the next answer."""
+        """Wait for the next outcome and pass it to ``arrive``."""
         while self.out:
             try:
                 query, future = self._arrived.get(timeout=POLL)
@@ -180,7 +180,7 @@ class Arrivals:
                 continue
             try:
                 outcome = future.result()
-            except CancelledError as error:  # which has no text
+            except CancelledError as error:  # it has no message
                 raise CancelledError(
                     f"the evaluation of {query!r} was cancelled, not by this run: all answers are "
                     "kept, and the next run begins with the queries that were being evaluated"
@@ -194,7 +194,7 @@ class Arrivals:
             return
 
     def evaluated(self) -> None:
-        """Take the answers that have arrived already, without waiting."""
+        """Pass all finished evaluations to ``arrive``, without waiting."""
         while not self._arrived.empty():
             self.answers()
 
@@ -205,12 +205,12 @@ def n_workers(executor: Executor) -> int:
     number: Any
     if hasattr(client, "nthreads"):  # dask: threads of all workers
         number = sum(client.nthreads().values())
-    else:  # mpi4py says it in public, the standard library and loky do not
+    else:  # a public attribute of mpi4py, a private one of the standard library and of loky
         number = getattr(executor, "num_workers", getattr(executor, "_max_workers", None))
     if not isinstance(number, Integral) or number < 1:
         raise ValueError(
-            f"n_jobs must say how many queries are to be evaluated at once: {executor!r} does not "
-            "say how many workers it has"
+            f"n_jobs must be an integer >= 1 with executor={executor!r}, whose number of workers "
+            "is unknown"
         )
     return int(number)
 
@@ -218,11 +218,14 @@ def n_workers(executor: Executor) -> int:
 def evaluate(
     objective: Callable, query: Any, on_error: str, _unique: Any = None
 ) -> tuple[Any, str | None]:
-    """Return reward and None, or None and the reason; a module-level function for pickling."""
+    """Return the outcome of a query: (reward, None), or (None, reason) after an exception.
+
+    A function of the module, so that it can be pickled.
+    """
     try:
         return objective(query), None
     except Exception as error:
-        # Functions of x, as optimizers elsewhere take them, fail at the first query.
+        # A function of x, as other libraries expect it, fails at the first query.
         takes_x = isinstance(error, TypeError | AttributeError)
         takes_x = takes_x and type(query).__name__ in str(error)
         if on_error == "raise":
@@ -233,20 +236,20 @@ def evaluate(
 
 
 def described(error: BaseException) -> str:
-    """Return an exception in a line, as ``failed_`` has it."""
+    """Return an exception as a text, the reason of a failure in ``failed_``."""
     return f"{type(error).__name__}: {error}"
 
 
 # -- The loop of one call of ``run`` ---------------------------------------------------------------
 
-# Speed: seconds between two looks whether another run has told an answer.
+# Speed: seconds between two checks whether another run has told an answer.
 PAUSE = 0.01
-# Limit: scikit-learn's largest levels are of this order.
+# Limit: largest ``verbose``, the order of the largest levels in scikit-learn.
 MOST_VERBOSE = 100
 
 
 def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any, timeout: Any) -> None:
-    """Raise where these cannot be arguments of ``run``, before anything begins."""
+    """Raise an error for invalid arguments of ``run``, before the run starts."""
     if not callable(objective):
         raise TypeError(f"objective must be callable, got {objective!r}")
     if callback is not None and not callable(callback):
@@ -260,7 +263,7 @@ def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any, timeou
 
 
 def check_budget(budget: Any) -> int:
-    """Return a number of evaluations, or raise."""
+    """Return ``budget``, or raise ValueError if it is no integer >= 1."""
     if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
         raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
     return int(budget)
@@ -272,9 +275,9 @@ class Evaluated:
     Attributes
     ----------
     running : threading.Lock
-        Held by the call, however it ends.
+        Locked while the call goes on; released however it ends.
     queries : dict
-        Queries to evaluate or to tell, and the number of events when their evaluation began.
+        Queries to evaluate or to tell, and the number of events when their evaluation started.
     """
 
     def __init__(self) -> None:
@@ -285,15 +288,15 @@ class Evaluated:
 class EvaluationLoop:
     """One call of ``run``.
 
-    Its methods that look at the state of the optimizer hold the optimizer's lock; it is free while
+    Methods that read or change the state of the optimizer hold its lock. The lock is free while
     queries are evaluated.
 
     Parameters
     ----------
     search : BaseBanditOptimizer
-        It is asked, and told.
+        The optimizer, whose ``ask`` and ``tell`` the loop uses.
     workers : Batches or Arrivals
-        They evaluate.
+        Workers that evaluate the queries.
     callback, checkpoint, stop, timeout
         As in ``run``.
     """
@@ -317,10 +320,10 @@ class EvaluationLoop:
         self._done = self._failed = self._in_a_row = 0
         self._resumes = False
         self._last: Any = None
-        #: Why the run has ended; empty while it goes on.
+        #: Reason for the end of the run; empty while it goes on.
         self._ended = ""
 
-    # What ``locked`` asks for: a play is guarded by the lock of its optimizer.
+    # ``_dirty`` and ``_rebuilt`` of the optimizer, whose lock the decorator ``locked`` holds here.
 
     @property
     def _dirty(self) -> int | None:
@@ -338,10 +341,10 @@ class EvaluationLoop:
     def _evaluated(self) -> Evaluations:
         return self._run.evaluations
 
-    # -- how far it goes ----------------------------------------------------------------------
+    # -- budget -------------------------------------------------------------------------------
 
     def limit(self, budget: Any, contexts: Any, max_cost: Any) -> None:
-        """Set how many queries are evaluated, in which contexts and at which cost, or raise."""
+        """Set the number of evaluations, the contexts and the maximum cost, or raise an error."""
         optimizer, self._max_cost = self._optimizer, max_cost
         self._contexts: list[np.ndarray] | None = None
         if not optimizer._contexts:
@@ -357,7 +360,7 @@ class EvaluationLoop:
         self._contexts, self._most = in_order, len(in_order)
 
     def _evaluations(self, budget: Any) -> int:
-        """Number of evaluations that the run is limited to, whatever they cost."""
+        """Return the maximum number of evaluations of a run without contexts."""
         optimizer, max_cost = self._optimizer, self._max_cost
         if max_cost is None:
             if budget is None and self._has_costs:
@@ -365,7 +368,7 @@ class EvaluationLoop:
             return check_budget(budget)
         if not self._has_costs:
             raise ValueError(
-                f"max_cost is for queries with prices, and those of {type(optimizer).__name__} "
+                f"max_cost needs queries with costs, and those of {type(optimizer).__name__} "
                 f"have none: pass budget, a number of evaluations; got max_cost={max_cost!r}"
             )
         number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
@@ -379,7 +382,7 @@ class EvaluationLoop:
         return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
 
     def resume(self) -> None:
-        """Count all that the optimizer was told before as evaluated in this run."""
+        """Count the answers and failures that the optimizer has already as part of this run."""
         self._resumes = True
         if self._contexts is not None:
             self._leave_batch()
@@ -388,7 +391,7 @@ class EvaluationLoop:
         self._last = told[-1][1] if told else None
 
     def show(self, bar: bool, verbose: int) -> None:
-        """Say how the progress of the run is shown."""
+        """Set up the progress bar and the printed lines."""
         name = type(self._optimizer).__name__
         minimize = self._optimizer._params.direction == "minimize"
         shown: dict[str, Any] = {"bar": bar, "verbose": verbose, "minimize": minimize}
@@ -400,12 +403,12 @@ class EvaluationLoop:
 
     @locked
     def _cost(self) -> float:
-        """Cost of the answers that this run has told."""
+        """Return the cost of the answers of this run."""
         return self._optimizer.spent_ - self._spent_before
 
     @locked
-    def _is_enough(self, out: Iterable[Any] = ()) -> bool:
-        """Return whether the cost is reached when these queries are answered as well."""
+    def _cost_reached(self, out: Iterable[Any] = ()) -> bool:
+        """Return whether the cost reaches ``max_cost`` once the queries in ``out`` are answered."""
         if self._max_cost is None:
             return False
         return self._cost() + sum(map(self._optimizer._cost_model.cost_of, out)) >= self._max_cost
@@ -413,11 +416,11 @@ class EvaluationLoop:
     # -- the loop -----------------------------------------------------------------------------
 
     def result(self) -> RunResult[Any]:
-        """Ask, evaluate and tell until the run ends."""
+        """Ask, evaluate and tell until the run ends; return its result."""
         optimizer, workers = self._optimizer, self._workers
         optimizer.start()
         if self._contexts is not None:
-            # Contexts do not come back: what an interrupted run left is not evaluated in this one.
+            # The contexts of an interrupted run are past: its queries are not evaluated now.
             self._leave_batch()
         self._spent_before = 0.0
         if self._resumes:
@@ -427,11 +430,11 @@ class EvaluationLoop:
         self._save()
         workers.arrive = self._arrive
         with self._mine.running, self._progress, workers:
-            # Answers that an earlier run has evaluated and not told come first.
+            # Answers that an interrupted run has evaluated and not told come first.
             self._join()
             while self._done < self._most and not self._ended:
                 if not self._answers():
-                    if not workers.out and self._is_enough():
+                    if not workers.out and self._cost_reached():
                         break
                     self._evaluate()
                 self._tell_answers()
@@ -442,7 +445,7 @@ class EvaluationLoop:
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
                         f"{self._run.failures[-1][2]}; on_error='raise' shows where"
                     )
-                if not self._ended and self._is_enough():
+                if not self._ended and self._cost_reached():
                     break
         if self._failed:
             warn(
@@ -453,13 +456,13 @@ class EvaluationLoop:
         return self._concluded()
 
     def _evaluate(self) -> None:
-        """Give the workers what they have room for, and wait for an answer."""
+        """Start as many queries as the workers have room for, and wait for an answer."""
         workers = self._workers
         while due := self._next_queries():
             workers.begin(due)
             self._last = due[-1]
         if not workers.out:
-            sleep(PAUSE)  # others evaluate all that may be asked
+            sleep(PAUSE)  # other runs evaluate all possible queries
         workers.answers()
 
     def _tell_answers(self) -> None:
@@ -469,7 +472,7 @@ class EvaluationLoop:
             query, (reward, error) = answers[0].query, answers[0].outcome
             reward, error = self._validated(query, reward, error, self._workers.raises)
             if isinstance(error, Exception):
-                # All other answers that arrived are told before the run ends with this.
+                # Tell all other answers that have arrived before raising this error.
                 self._leave_out(answers[0])
                 self._workers.evaluated()
                 refused = refused or error
@@ -489,7 +492,7 @@ class EvaluationLoop:
                 self._save()
             stopped = self._callback is not None and self._callback(self._optimizer) is True
             self._ended = "stopped by the callback" if stopped else self._why_stopped()
-            if self._ended or (refused is None and self._is_enough()):
+            if self._ended or (refused is None and self._cost_reached()):
                 self._save()
                 break
         if refused is not None:
@@ -498,7 +501,7 @@ class EvaluationLoop:
 
     @locked
     def _tell(self, answer: CompletedEvaluation, reward: Any, error: str | None) -> None:
-        """Tell an answer and forget it at once: another run may be given its query again."""
+        """Tell an answer and remove it at once, because another run may ask its query again."""
         if error is None:
             self._optimizer.tell(answer.query, reward)
         else:
@@ -506,25 +509,25 @@ class EvaluationLoop:
         self._leave_out(answer)
 
     def _save(self) -> None:
-        """Save the run, if it is to be saved."""
+        """Save the run if there is a checkpoint."""
         if self._checkpoint is not None:
             self._optimizer.save(self._checkpoint)
 
     def _why_stopped(self) -> str:
-        """Return why ``stop`` ends the run, or nothing."""
+        """Return the reason why the run stops now; empty if it goes on."""
         optimizer = self._optimizer
         if reason := loop.stops(optimizer, self._stop):
             return reason
-        if loop.informed(optimizer) and optimizer._knows_all:
+        if loop.has_data(optimizer) and optimizer._is_exhausted:
             return "every query was answered, and answers are exact"
         return ""
 
     @locked
     def _concluded(self) -> RunResult[Any]:
-        """Return what the run has come to."""
+        """Return the result of the run, with the reason for its end."""
         result = loop.summary(self._optimizer, self._last, self._stop)
         if result.x is None:
-            message = f"nothing is known: all {self._done} evaluations failed"
+            message = f"there is no recommendation: all {self._done} evaluations failed"
         elif self._contexts is not None and self._done == self._most:
             message = "all contexts were played"
         else:
@@ -534,11 +537,11 @@ class EvaluationLoop:
             result.cost = self._cost()
         return result
 
-    # -- what is being evaluated, and has been ------------------------------------------------
+    # -- evaluations in progress --------------------------------------------------------------
 
     @locked
     def _join(self) -> None:
-        """Begin next to other runs, with untold answers of runs that have ended."""
+        """Register this run, and adopt the untold answers of runs that have ended."""
         running = [run for run in self._lock.runs if run.running.locked()]
         self._lock.runs = [*running, self._mine]
         answers = self._answers_left()[: max(0, self._most - self._done)]
@@ -550,88 +553,89 @@ class EvaluationLoop:
         return {query for run in runs for query in list(run.queries)}
 
     def _answers_left(self) -> list[CompletedEvaluation]:
-        """Answers of runs that have ended before they could tell them."""
+        """Return the answers of runs that ended before they could tell them."""
         busy, arrived = self._being_evaluated(), self._evaluated.arrived
         left = [answer for answer in arrived if answer.query not in busy]
         for answer in left:
             since = self._run.events[answer.n_events :]
             if any(kind in ANSWERED and rest[0] == answer.query for kind, *rest in since):
-                arrived.remove(answer)  # the run ended right after it was told
+                arrived.remove(answer)  # the run ended between ``tell`` and ``_leave_out``
         return [answer for answer in left if answer in arrived]
 
     @locked
     def _leave_batch(self) -> None:
-        """Skip unevaluated queries of runs that have ended, and tell their answers."""
+        """Tell the answers of runs that have ended, and drop their unevaluated queries."""
         for answer in self._answers_left():
             self._tell(answer, *self._validated(answer.query, *answer.outcome, False))
         busy, evaluated = self._being_evaluated(), self._evaluated
         evaluated.batch = [query for query in evaluated.batch if query in busy]
 
     def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
-        """Store an answer, to be told next, in this run or in another."""
+        """Store an outcome, which this run or a later one tells."""
         if all(answer.query != query for answer in self._answers()):
             answer = CompletedEvaluation(query, outcome, self._mine.queries[query])
             self._evaluated.arrived.append(answer)
 
     def _answers(self) -> list[CompletedEvaluation]:
-        """Answers that this run has to tell."""
+        """Return the answers that this run has to tell."""
         arrived = self._evaluated.arrived
         return [answer for answer in arrived if answer.query in self._mine.queries]
 
     def _leave_out(self, answer: CompletedEvaluation) -> None:
-        """Forget an answer that was told or is not valid."""
+        """Remove an answer that was told or is not valid."""
         self._evaluated.arrived.remove(answer)
         self._mine.queries.pop(answer.query, None)
 
     @locked
     def _validated(self, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
-        """Return an answer and None, or None and the reason: a text, or an exception to raise.
+        """Return (reward, None), or (None, reason); the reason is a text or an exception to raise.
 
-        If ``tell`` would refuse the reward of this query, the evaluation has failed.
+        An evaluation has failed if ``tell`` would reject its reward.
         """
         if error is not None or reward is None:
             return reward, error
-        loop.notice(self._optimizer)  # wrong parameters are no fault of the reward
+        # Raises for invalid parameters, which are not the fault of the reward.
+        loop.apply_set_params(self._optimizer)
         try:
             checked = self._optimizer._checked(query, reward, None)
         except (TypeError, ValueError) as wrong:
-            self._optimizer._checked(query, None, None)  # raises where it is not for the reward
+            self._optimizer._checked(query, None, None)  # raises if the query is invalid
             if raises:
                 return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
             return None, described(wrong)
         if isinstance(reward, Mapping) or (
             isinstance(reward, tuple) and isinstance(reward[-1], Mapping)
         ):
-            reward = checked[1]  # in the order of campaigns, or with other outcomes, and a float
+            reward = checked[1]  # rewards in the order of campaigns, or a float with outcomes
         return reward, None
 
     @locked
     def _next_queries(self) -> list[Any]:
-        """Return the next queries: those that an earlier run has left, then new ones."""
+        """Return the next queries: unevaluated ones of runs that have ended, or else new ones."""
         out = self._workers.out
         begun = self._done + len(out)
         most = min(self._workers.room, self._most - begun)
-        if most < 1 or (out and self._is_enough(out)):
+        if most < 1 or (out and self._cost_reached(out)):
             return []
         evaluated, record = self._evaluated, self._run
-        awaited = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
-        evaluated.batch = awaited
+        evaluating = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
+        evaluated.batch = evaluating
         others, mine = self._being_evaluated(), self._mine.queries
         left = [each for each in evaluated.batch if each not in others and each not in mine]
         due = left[:most]
         if not due:
-            loop.notice_and_say(self._optimizer)
+            loop.apply_set_params_and_warn(self._optimizer)
             try:
                 due = loop.commit(self._optimizer, self._ask_to_evaluate, begun, most)
             except AllPendingError:
                 if not (out or others):
                     raise
-                return []  # every possible query is pending: an answer has to come first
+                return []  # all possible queries are pending: wait for an answer
         mine.update(dict.fromkeys(due, len(record.events)))
         return due
 
     def _ask_to_evaluate(self, begun: int, most: int) -> list[Any]:
-        """Ask, and note that a run evaluates it, which is one change."""
+        """Ask for queries and add them to the batch, in one change that an error undoes."""
         ahead = self._contexts
         due = self._ask(most) if ahead is None else self._ask_each(ahead[begun : begun + most])
         evaluated = self._evaluated
@@ -639,7 +643,7 @@ class EvaluationLoop:
         return due
 
     def _ask(self, most: int) -> list[Any]:
-        """Queries to evaluate next: asked ones that nobody evaluates, then new ones."""
+        """Return ``most`` queries: asked ones that no run evaluates, then new ones."""
         batch = self._evaluated.batch
         free = [query for query in self._run.asked if query not in batch][:most]
         if len(free) == most:
@@ -647,7 +651,7 @@ class EvaluationLoop:
         return [*free, *loop.ask(self._optimizer, most - len(free), another=True)]
 
     def _ask_each(self, contexts: list[np.ndarray]) -> list[Any]:
-        """Return one query in each of these contexts; none of them is being evaluated."""
+        """Return one query for each context, which no run evaluates yet."""
         queries = list[Any]()
         for context in contexts:
             asked, out = self._run.asked, [*self._evaluated.batch, *queries]

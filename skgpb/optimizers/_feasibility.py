@@ -21,14 +21,14 @@ from skgpb.utils.validation import Real, check_one_each, check_reward, is_missin
 
 # -- Limits on outcomes ----------------------------------------------------------------------------
 
-#: Descriptor rows, or blocks of them, as a process takes them.
+#: Functionals as a process accepts them: rows (n, n_columns), or n arrays of rows.
 Blocks = np.ndarray | list[np.ndarray]
-# Rounding: no probability is taken for smaller: variances stay above 0.
+# Rounding: lower bound on the probabilities, so that weighted variances stay above 0.
 LEAST_OF_LIMITS = 1e-9
 
 
 def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
-    """Return limits by the names of the outcomes, open ends being infinite, or raise ValueError."""
+    """Return limits (low, high) by outcome, with infinite open ends, or raise ValueError."""
     if not (limits is None or isinstance(limits, Mapping)):
         raise ValueError(f"limits must be a dict of pairs (low, high) or None, got {limits!r}")
     out = {}
@@ -48,17 +48,18 @@ def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
 
 
 class Measured(float):
-    """A reward, what else was measured, and the block of the answer; a float otherwise.
+    """An answer: a float, the reward, with the measured outcomes and the name of its block.
 
-    It is what ``tell(query, reward, outcomes=..., block=...)`` stands for. The pair that an
-    objective returns to ``run`` has no block. An evaluation without a reward may have outcomes.
+    ``tell(query, reward, outcomes=..., block=...)`` makes one, and so does a pair (reward,
+    outcomes) that an objective returns to ``run``; it has no block. An evaluation without a reward
+    may have outcomes.
 
     Parameters
     ----------
     reward : float or None
-        The reward; None for a failed evaluation, of which the float is NaN.
+        The reward; None for a failed evaluation, and the float is then NaN.
     outcomes : dict, Series or None
-        Numbers by their names; None or NaN for what was not measured.
+        Numbers by their names; None or NaN for an outcome that was not measured.
     block : str, default=None
         Name of the block.
 
@@ -98,7 +99,7 @@ class Measured(float):
 
 
 def checked_outcomes(outcomes: Any) -> dict[str, Any]:
-    """Return outcomes as floats, None where one is missing, or raise ValueError."""
+    """Return outcomes as floats, None for a missing one, or raise ValueError."""
     if hasattr(outcomes, "to_dict"):  # a row of a table
         outcomes = outcomes.to_dict()
     if not isinstance(outcomes, Mapping):
@@ -108,15 +109,15 @@ def checked_outcomes(outcomes: Any) -> dict[str, Any]:
         value = None if is_missing(value) else value
         if not isinstance(name, str) or not (value is None or _is_finite(value)):
             raise ValueError(
-                "outcomes must be finite numbers by their names, None or NaN for what was not "
-                f"measured; got {name!r}: {value!r}"
+                "outcomes must be finite numbers by their names, None or NaN for an outcome that "
+                f"was not measured; got {name!r}: {value!r}"
             )
         out[name] = None if value is None else float(value)
     return out
 
 
 def outcomes_of_each(outcomes: Any, n: int) -> list[Any]:
-    """Return the outcomes of each of n answers, which may be given as columns by their names."""
+    """Return the outcomes of each of n answers, given as n dicts or as columns by their names."""
     if hasattr(outcomes, "to_frame") and not any(isinstance(each, Mapping) for each in outcomes):
         outcomes = outcomes.to_frame()
     if not (isinstance(outcomes, Mapping) or hasattr(outcomes, "columns")):
@@ -132,7 +133,7 @@ def outcomes_of_each(outcomes: Any, n: int) -> list[Any]:
 
 
 def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None) -> None:
-    """Raise ValueError where an outcome that has a limit seems to be told under another name."""
+    """Raise ValueError if a limited outcome is missing and another name is similar to its name."""
     missing = [name for name in limits or () if name not in outcomes]
     others = {name.strip().casefold(): name for name in outcomes if name not in (limits or ())}
     for name in missing:
@@ -144,7 +145,9 @@ def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None
 
 
 def limit_in_words(found: Mapping[str, Any], n_all: int) -> str:
-    """Say whether a limit holds at the recommendation, and how many of all answers know of it.
+    """Return a text: whether a limit holds at the recommendation, and how many answers show it.
+
+    ``found`` is an entry of ``RunResult.limits``, and ``n_all`` the number of all answers.
 
     Examples
     --------
@@ -168,41 +171,41 @@ def limit_in_words(found: Mapping[str, Any], n_all: int) -> str:
 
 
 class OutcomeConstraints:
-    """Limits with the posteriors of what they limit.
+    """Limits with the posteriors of the outcomes.
 
     Parameters
     ----------
-    limits : list of tuples
-        The low and the high end, and the posterior, of each outcome.
+    limits : list of tuples (low, high, process)
+        The ends of each limit, and the posterior of its outcome.
     """
 
     def __init__(self, limits: list[tuple[float, float, GaussianProcess]]) -> None:
         self._limits = limits
 
     def hold(self, blocks: Blocks) -> np.ndarray:
-        """Return the probability that all limits hold at each of some functionals, shape (n,)."""
+        """Return the probability (n,) that all limits hold at each functional."""
         out = np.ones(len(blocks))
         for low, high, process in self._limits:
             out *= probability_between(low, high, *process.moments(blocks, std=True))
         return out
 
     def of(self, rows: Blocks) -> np.ndarray:
-        """Return the weight of each row, shape (n,)."""
+        """Return the probability (n,) that all limits hold, at least ``LEAST_OF_LIMITS``."""
         return np.maximum(self.hold(rows), LEAST_OF_LIMITS)
 
     def hopeless(self, rows: np.ndarray) -> np.ndarray:
-        """Return which rows hardly keep all limits while others may, shape (n,)."""
+        """Return a mask (n,) of the rows that hardly satisfy all limits, while others may."""
         hold = self.hold(rows)
         return hold < min(defaults.HOPELESS_OF_LIMITS, 0.5 * hold.max(initial=0.0))
 
     def possible(self, rows: Blocks) -> np.ndarray:
-        """Return which rows may be recommended, shape (n,)."""
+        """Return a mask (n,) of the functionals that may be recommended."""
         return self.hold(rows) >= defaults.SURE
 
     def nearest(self, rows: np.ndarray) -> int:
-        """Return the number of the row at which all limits most probably hold.
+        """Return the index of the row at which all limits hold most probably.
 
-        Where that is beyond the smallest numbers, it is the one least beyond the limits.
+        If all probabilities underflow, it is the row whose means exceed the limits least.
         """
         hold = self.hold(rows)
         if hold.any():
@@ -214,9 +217,9 @@ class OutcomeConstraints:
         return argmax_first(-beyond)
 
     def base(self, known: GaussianProcess) -> float | None:
-        """Return the largest mean of an answered query that keeps all limits; None for none.
+        """Return the largest mean of a feasible answered query, in units of the process.
 
-        It is in units of the process.
+        None if no answered query is feasible.
         """
         observed, means = known.observed, known.means_of_f()
         kept = means[self.possible([*observed])]
@@ -247,33 +250,42 @@ def _is_finite(value: Any) -> bool:
 
 # -- Probability of success ------------------------------------------------------------------------
 
-# Rounding: no chance is taken for smaller: variances stay above 0.
+# Rounding: lower bound on the probabilities, so that weighted variances stay above 0.
 LEAST_CHANCE = 1e-3
-# Speed: last outcomes that are looked at (D-H65).
+# Speed: the model of failures is fitted to so many of the latest evaluations (D-H65).
 MOST_OUTCOMES = 400
 
 
-def stand_in(rewards: np.ndarray) -> float:
-    """Return what is told of a failure to a search that does not learn where evaluations fail.
+def failure_score(rewards: np.ndarray) -> float:
+    """Return the score of failed evaluations, for searches without a model of failures.
 
-    It is worse than all rewards so far, by their standard deviation, even if they are all equal.
+    It is the smallest score minus the standard deviation of the scores, or minus 1 % of the largest
+    absolute score if that is more. If all scores are 0, it is -0.01.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> failure_score(np.array([2.0, 2.0])), failure_score(np.zeros(3))
+    (1.98, -0.01)
     """
-    return float(rewards.min() - max(rewards.std(), defaults.SCORE_FAILURE * np.abs(rewards).max()))
+    share = defaults.SCORE_FAILURE
+    margin = max(rewards.std(), share * np.abs(rewards).max()) or share
+    return float(rewards.min() - margin)
 
 
-class Chances:
-    """Chances of success of rows of descriptors, in one round.
+class SuccessProbabilities:
+    """Probabilities of success of rows of descriptors, learned from answers and failures.
 
     Parameters
     ----------
     asked : ndarray of shape (n, n_columns)
-        A row for each answer and each failure.
+        The row of the query of each answer and of each failure, in order.
     succeeded : ndarray of shape (n,)
         1 for an answer and 0 for a failure.
     domain : ndarray of shape (m, n_columns)
-        Rows of the domain, by which columns are scaled.
+        Rows whose range, together with that of ``asked``, is the unit of each column.
     kernel : Kernel, default=None
-        The kernel of f, which knows what distinguishes settings. None if rows say it themselves.
+        The kernel of f. If it is over settings, it converts rows to columns that distinguish them.
     """
 
     def __init__(
@@ -292,13 +304,13 @@ class Chances:
         self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
         self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
         never = np.unique(asked[succeeded == 0.0], axis=0)
-        #: Rows that were answered, and rows that have failed and were never answered.
+        #: Rows that were answered, and rows that failed and were never answered, as bytes.
         self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
         self.always_failed = {row.tobytes() for row in never + 0.0} - self.answered
 
     @property
     def known(self) -> bool:
-        """Whether it depends on the query if an evaluation fails."""
+        """True if the probability of success was found to depend on the query."""
         return self._model is not None
 
     def _distinguished(self, rows: np.ndarray) -> np.ndarray:
@@ -308,22 +320,25 @@ class Chances:
         return (self._distinguished(rows) - self._lower) / self._unit
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the chance of each row as a share of what is as good as certain, (n,)."""
+        """Return weights (n,) between ``LEAST_CHANCE`` and 1 of the rows.
+
+        A weight is the probability of success divided by the probability that counts as certain.
+        """
         if self._model is None:
             return np.ones(len(rows))
         return np.clip(self._model.chance(self._scaled(rows)) / self._likely, LEAST_CHANCE, 1.0)
 
     def hopeless(self, rows: np.ndarray) -> np.ndarray:
-        """Return which rows hardly ever have an answer, shape (n,)."""
+        """Return a mask (n,) of the rows whose probability of success is far below the rate."""
         if self._model is None:
             return np.zeros(len(rows), dtype=bool)
         return self._model.chance(self._scaled(rows)) < defaults.HOPELESS * self._model.rate
 
     def unlikely(self, rows: np.ndarray) -> np.ndarray:
-        """Return which rows are less likely to have an answer than they should be, shape (n,).
+        """Return a mask (n,) of the rows whose probability of success is below a threshold.
 
-        As long as evaluations succeed, that is less than their rate. The more of the last ones
-        failed, the surer a row has to be.
+        The threshold is the rate of success while evaluations succeed. The more of the last
+        evaluations failed, the higher it is.
         """
         if self._model is None:
             return np.zeros(len(rows), dtype=bool)
@@ -331,9 +346,9 @@ class Chances:
         return self._model.chance(self._scaled(rows)) < least
 
     def possible(self, rows: np.ndarray) -> np.ndarray:
-        """Return which rows may be recommended, shape (n,): those that are as good as certain.
+        """Return a mask (n,) of the rows that may be recommended.
 
-        None of them has failed without ever being answered.
+        They were answered, or they succeed almost surely and have not failed without an answer.
         """
         if self._model is None:
             return ~self.among(self.always_failed, rows)
@@ -342,24 +357,24 @@ class Chances:
 
     @staticmethod
     def among(keys: set[bytes], rows: np.ndarray) -> np.ndarray:
-        """Return which rows are among ``always_failed`` or ``answered``, shape (n,)."""
+        """Return a mask (n,) of the rows in ``keys``: ``always_failed`` or ``answered``."""
         return np.array([row.tobytes() in keys for row in rows + 0.0], dtype=bool)
 
 
-class WeighedPosterior(QueryTargetPosterior):
-    """Posterior of what queries are worth of which some may be of no use.
+class FeasibilityWeightedPosterior(QueryTargetPosterior):
+    """Posterior of f weighted by feasibility: base + p (f - base), p being the probability of it.
 
-    The worth of a query is f(x) as far as it is likely to be of use, and otherwise a base:
-    base + p (f - base). This is linear in f, so that all covariances follow.
+    This is the expected value of a query if an infeasible one has the value ``base``. It is linear
+    in f, so that all covariances follow.
 
     Parameters
     ----------
     known : QueryTargetPosterior
         The posterior of f.
-    of_queries, of_targets : ndarray
-        Probabilities p of each.
+    of_queries, of_targets : ndarray of shape (n_queries,) and (n_targets,)
+        Probabilities p.
     base : float
-        Worth of what is of no use, in units of the process.
+        Value of an infeasible query or target, in units of the process.
     incumbent : float or None
         As for :class:`QueryTargetPosterior`.
     """
@@ -384,46 +399,46 @@ class WeighedPosterior(QueryTargetPosterior):
         return self._base + chances * (values - self._base)
 
     def covariance(self) -> np.ndarray:
-        """Posterior covariances of queries and targets."""
+        """Return posterior covariances (n_queries, n_targets) of queries and targets."""
         return self._of_queries[:, np.newaxis] * self._known.covariance() * self._of_targets
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one target with all."""
+        """Return posterior covariances (n_targets,) of one target with all targets."""
         p = self._of_targets
         return p[number] * self._known.target_covariance(number) * p
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the targets."""
+        """Return joint draws (n_draws, n_targets) of the targets."""
         return self._weighed(self._known.draws(n_draws, rng), self._of_targets)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of what the queries observe."""
+        """Return joint draws (n_draws, n_queries) of the functionals that the queries observe."""
         return self._weighed(self._known.query_draws(n_draws, rng), self._of_queries)
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
-        """Weighted fall of the deviations of all targets by an answer to each row."""
+        """Return the weighted reduction (n_queries,) of all target deviations by an answer."""
         p = self._of_queries
         return p * self._known.reduction(noise / p**2, weights * self._of_targets, covariance)
 
 
-def with_limits(
+def weight_by_limits(
     round: Round,
     limits: OutcomeConstraints,
     rows: tuple[np.ndarray, np.ndarray],
     known: GaussianProcess,
 ) -> Round:
-    """Return a round in which queries and targets are worth less where limits may not hold.
+    """Return a round whose queries and targets are weighted by the probability that limits hold.
 
-    An improvement upon the best answered query that keeps all limits counts as far as it is
-    probable that they hold. While none is known to keep them, the base is the worst answer.
+    The base is the mean of the best feasible answered query, or the worst answer if no answered
+    query is feasible.
 
     Parameters
     ----------
     round : Round
         The posterior of f.
     limits : OutcomeConstraints
-        How probable it is that limits hold.
-    rows : pair of ndarrays
+        Posteriors of the outcomes.
+    rows : pair of ndarrays of shape (n_queries, n_columns) and (n_targets, n_columns)
         Descriptors of queries and of targets.
     known : GaussianProcess
         The posterior of f without pending queries.
@@ -433,31 +448,36 @@ def with_limits(
     return _weighed(round, limits.of, rows, base, base)[0]
 
 
-def with_failures(
-    round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], gp: GaussianProcess
+def weight_by_success(
+    round: Round,
+    chances: SuccessProbabilities,
+    rows: tuple[np.ndarray, np.ndarray],
+    gp: GaussianProcess,
 ) -> Round:
-    """Return a round in which queries and targets are worth less where evaluations fail.
+    """Return a round whose queries and targets are weighted by their probability of success.
+
+    The base is the worst answer.
 
     Parameters
     ----------
     round : Round
         The posterior of f.
     chances : Chances
-        Where evaluations fail.
-    rows : pair of ndarrays
+        Probabilities of success.
+    rows : pair of ndarrays of shape (n_queries, n_columns) and (n_targets, n_columns)
         Descriptors of queries and of targets.
     gp : GaussianProcess
-        The posterior of f, which knows the worst answer so far.
+        The posterior of f without pending queries, which has the answers.
     """
     low = worst_answer(gp)
     out, of_queries = _weighed(round, chances.of, rows, low, round.known.incumbent)
-    # On average an answer takes 1 / p evaluations.
+    # One answer takes 1 / p evaluations on average.
     out.cost = out.cost / of_queries
     return out
 
 
 def worst_answer(known: GaussianProcess) -> float:
-    """Return the worst answer so far, in units of the process."""
+    """Return the smallest answer, in units of the process."""
     return float(known.posterior.targets().min())
 
 
@@ -468,28 +488,32 @@ def _weighed(
     base: float,
     incumbent: float | None,
 ) -> tuple[Round, np.ndarray]:
-    """Return a round with the worth of queries and targets, and the weights of queries."""
+    """Return a round weighted by the probabilities ``of(rows)``, and those (n_queries,) of queries.
+
+    ``rows`` has the descriptors of queries and of targets.
+    """
     first = of(rows[0])
     second = first if rows[1] is rows[0] else of(rows[1])
-    known = WeighedPosterior(round.known, first, second, base, incumbent)
+    known = FeasibilityWeightedPosterior(round.known, first, second, base, incumbent)
     return round.replaced(known, round.query_noise * first**2, round.cost), first
 
 
 # -- Feasibility of queries and targets ------------------------------------------------------------
 
-#: Which rows of descriptors, or blocks of rows, may be recommended.
+#: Function that returns a mask (n,) of n rows, or n arrays of rows, that may be recommended.
 IsFeasible: TypeAlias = Callable[[Any], np.ndarray]
 
 
 class Utility(NamedTuple):
-    """What means are worth where evaluations fail or limits may not hold.
+    """Discount of posterior means for failures and limits.
 
     Attributes
     ----------
     of : callable
-        Takes rows of descriptors, means there, and whether they were answered; returns utilities.
+        Takes rows (n, n_columns), means (n,) there, and whether these rows were answered; returns
+        utilities (n,).
     n_probes : int
-        Further points at which it is looked for: what is worth most may lie between candidates.
+        Number of further points to evaluate, because the maximum may lie between candidates.
     """
 
     of: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
@@ -497,38 +521,43 @@ class Utility(NamedTuple):
 
 
 class Feasibility:
-    """What is known of failures and limits at one moment of a run.
+    """Feasibility of queries and targets in the present round, by failures and limits.
 
     Parameters
     ----------
     outcomes : Chances or None
-        What failures have taught; None without any.
+        Probabilities of success; None before the first failure.
     limits : OutcomeConstraints or None
-        How probable it is that all limits hold; None without any.
+        Probabilities that all limits hold; None without limits.
     gp : GaussianProcess
         The posterior of f, without pending queries.
 
     Attributes
     ----------
     chances : Chances or None
-        Where evaluations fail; None as long as nothing is known of that.
+        ``outcomes``; None while the probability of success does not depend on the query.
     """
 
     def __init__(
-        self, outcomes: Chances | None, limits: OutcomeConstraints | None, gp: GaussianProcess
+        self,
+        outcomes: SuccessProbabilities | None,
+        limits: OutcomeConstraints | None,
+        gp: GaussianProcess,
     ) -> None:
         self._outcomes, self.limits, self._gp = outcomes, limits, gp
-        self.chances: Chances | None = outcomes if outcomes is not None and outcomes.known else None
+        self.chances: SuccessProbabilities | None = (
+            outcomes if outcomes is not None and outcomes.known else None
+        )
 
     @property
     def is_certain(self) -> bool:
-        """True if, as far as is known, every query has an answer, within all limits."""
+        """True if all queries count as feasible."""
         return self.chances is None and self.limits is None
 
     # -- the next query -----------------------------------------------------------------------
 
     def weighed(self, round: Round, settings: np.ndarray, targets: np.ndarray) -> Round:
-        """Return a round in which queries count as far as they are likely to be of use.
+        """Return a round whose queries and targets are weighted by their feasibility.
 
         Parameters
         ----------
@@ -540,25 +569,25 @@ class Feasibility:
             Descriptors of its targets.
         """
         if self.limits is not None:
-            round = with_limits(round, self.limits, (settings, targets), self._gp)
+            round = weight_by_limits(round, self.limits, (settings, targets), self._gp)
         if self.chances is None:
             return round
-        return with_failures(round, self.chances, (settings, targets), self._gp)
+        return weight_by_success(round, self.chances, (settings, targets), self._gp)
 
     def hopeless(self, settings: np.ndarray) -> np.ndarray:
-        """Return which queries are asked only if no others are left, shape (n,)."""
+        """Return a mask (n,) of the queries that are asked only if no others are left."""
         out = np.zeros(len(settings), dtype=bool)
         for each in (self.limits, self.chances):
             if each is not None:
                 out |= each.hopeless(settings)
         return out
 
-    def values_of_use(self, values: np.ndarray, settings: np.ndarray) -> np.ndarray:
-        """Return values of queries, -inf of those that are asked only if no others are left."""
+    def mask_hopeless(self, values: np.ndarray, settings: np.ndarray) -> np.ndarray:
+        """Return ``values`` (n,) of queries, with -inf for hopeless queries."""
         return values if self.is_certain else np.where(self.hopeless(settings), -inf, values)
 
     def utility(self) -> Utility | None:
-        """Return what means are worth to candidates; None for what they are."""
+        """Return the discount of posterior means by feasibility; None if everything is feasible."""
         if self.is_certain:
             return None
         limits, chances, low = self.limits, self.chances, worst_answer(self._gp)
@@ -582,33 +611,33 @@ class Feasibility:
 
     @property
     def kept(self) -> IsFeasible | None:
-        """Which answered queries keep all limits, as far as is known; None without limits."""
+        """Function that returns a mask of the answered queries within all limits; None without."""
         return None if self.limits is None else self.limits.possible
 
     @property
     def possible(self) -> IsFeasible | None:
-        """Which rows of targets may be recommended; None stands for all."""
+        """Function that returns a mask of the targets that may be recommended; None for all."""
         every = [each.possible for each in (self._outcomes, self.limits) if each is not None]
         return (lambda rows: np.all([each(rows) for each in every], axis=0)) if every else None
 
 
 class FeasibilityOfQueries(Feasibility):
-    """Feasibility where queries can fail, and targets, which are no queries, cannot."""
+    """Feasibility of indirect queries, which can fail; the targets, which are points, cannot."""
 
     def weighed(self, round: Round, settings: np.ndarray, targets: np.ndarray) -> Round:
-        """Return a round in which queries cost more, the likelier they are to fail."""
+        """Return a round whose costs are divided by the probability of success of a query."""
         if self.chances is None:
             return round
-        # On average an answer takes 1 / p evaluations.
+        # One answer takes 1 / p evaluations on average.
         cost = round.cost / self.chances.of(settings)
         return round.replaced(round.known, round.query_noise, cost)
 
     def hopeless(self, settings: np.ndarray) -> np.ndarray:
-        """Return which queries are likely to fail, of whose chances scores do not know."""
+        """Return a mask (n,) of the queries that are likely to fail."""
         assert self.chances is not None
         return self.chances.unlikely(settings)
 
     @property
     def possible(self) -> None:
-        """Every target may be recommended."""
+        """None: every target may be recommended."""
         return None

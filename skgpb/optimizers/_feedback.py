@@ -1,8 +1,7 @@
 """Rows of queries and targets: the two sets, and the kernel over both.
 
-A set is given as rows, or as what stands for rows: cells, weighted sets of points, several
-functions. Which kernel over rows says what they are follows from a kernel over points, or the user
-gives it.
+The user passes a set as rows, or as ``Cells``, ``Districts`` or ``Fidelities``, from which rows are
+made. The kernel over rows is the user's, or is made from a kernel over points.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ from skgpb.utils.validation import Real, box_around, check_inside, check_numbers
 
 
 def takes_boxes(kernel: Any, behind: bool = False) -> bool:
-    """Return whether a kernel takes box descriptors, anywhere in its expression.
+    """Return whether a kernel, or a part of it, is over rows of boxes [lower, upper].
 
-    ``behind`` says whether a further column may stand behind them, as that of a task.
+    With ``behind`` the rows may have a further column after the box, such as the task.
     """
     if not isinstance(kernel, Kernel) or (isinstance(kernel, Tasks) and not behind):
         return False
@@ -56,7 +55,7 @@ def takes_boxes(kernel: Any, behind: bool = False) -> bool:
 
 
 def representatives_of(kernel: Kernel, d: int) -> tuple[int, ...]:
-    """Return the representatives of a box from the kernel's average, or GPOO's default."""
+    """Return the numbers (d,) of representatives of a box: the kernel's, or the default of GPOO."""
     for part in [kernel, *kernel.get_params(deep=True).values()]:
         if isinstance(part, CellAverage):
             return axis_counts(part.n_representatives, d, "n_representatives")
@@ -70,19 +69,19 @@ class Feedback:
     Parameters
     ----------
     kernel : Kernel or None
-        As the user gave it; None stands for one that is to be learned.
+        Parameter of the user; None stands for a default kernel that is learned.
     arms, queries, targets : Any
-        As the user gave them. Arms are both asked and found.
+        Parameters of the user. Arms are both queries and targets.
     targets_are_queries : bool
         Whether the queries are the targets.
     bounds : ndarray of shape (n_context + d, 2)
         Box of contexts and of actions.
     n_context : int
-        Sides of contexts.
+        Number of sides of contexts.
     space, actions : ParameterSpace or None
         Names and types of the sides of that box, and of the sides of the actions alone.
     n_candidates : int
-        Number of rows that stand for all of a box.
+        Number of candidates of a box.
     """
 
     kernel: Kernel | None
@@ -112,7 +111,7 @@ class Feedback:
                 f"{self.kernel!r}, which is over boxes"
             )
 
-    # -- what it is -------------------------------------------------------------------------
+    # -- kinds of queries and targets -------------------------------------------------------
 
     @property
     def d(self) -> int:
@@ -126,7 +125,7 @@ class Feedback:
 
     @property
     def has_districts(self) -> bool:
-        """True if weighted sets of points are asked, or to be found."""
+        """True if queries or targets are weighted sets of points."""
         return any(isinstance(each, Districts) for each in self.given.values())
 
     @property
@@ -149,7 +148,7 @@ class Feedback:
 
     @property
     def uses_default_kernel(self) -> bool:
-        """True if averages over boxes are asked and no kernel is given."""
+        """True if the queries are averages over boxes and no kernel is given."""
         return (
             not self.targets_are_queries
             and self.kernel is None
@@ -158,7 +157,7 @@ class Feedback:
         )
 
     def _has_boxes(self) -> bool:
-        """Return whether rows of boxes [lower, upper] are given, of d sides."""
+        """Return whether queries or targets are given as rows (n, 2 d) of boxes [lower, upper]."""
         boxes = any(
             check_numbers(each, name).shape[1] == 2 * self.d
             for name, each in self.given.items()
@@ -187,11 +186,11 @@ class Feedback:
 
     @property
     def _has_main_effects(self) -> bool:
-        """True if the default kernel of f has main effects: one f is asked at points."""
+        """True if the default kernel has main effects: queries are values of one f at points."""
         return not (self.over_cells or self.n_tasks)
 
     def default_prior(self) -> Prior:
-        """Prior under which a kernel that the user did not choose is learned."""
+        """Return the prior of the hyperparameters of the default kernel."""
         if self.uses_default_kernel:
             prior = prior_of_trend_and_rough(self.bounds, self._asked_sides())
         elif self._mixed:
@@ -202,7 +201,7 @@ class Feedback:
 
     @property
     def usual_noise(self) -> tuple[float, float]:
-        """Median of the noise variance as a share of that of the answers, and its spread."""
+        """Median of the noise as a share of the answers' variance, and spread of its logarithm."""
         if self.n_tasks:
             return defaults.TASK_NOISE, defaults.TASK_NOISE_SPREAD
         return defaults.NOISE, defaults.NOISE_SPREAD
@@ -241,7 +240,7 @@ class Feedback:
         return self._over_tasks(kernel, counts) if self.n_tasks else kernel
 
     def _over_tasks(self, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
-        """Return the kernel over rows with a column for the number of the function."""
+        """Return the kernel over rows whose last column is the index of the function."""
         if self._mixed and counts is not None:
             raise ValueError(
                 "sizes of Fidelities must be 0, and targets points, if bounds or context_bounds "
@@ -265,10 +264,10 @@ class Feedback:
         return make(kernel, slow, self.n_tasks)
 
     def _over_districts(self) -> Kernel:
-        """Return the kernel over rows [center, number] of weighted sets of points."""
+        """Return the kernel over rows [center, index] of weighted sets of points."""
         queries, targets = as_districts(self.given)
         points, groups, shares = [], [], []
-        # The same districts are not numbered twice: the kernel compares all with all.
+        # Speed: equal districts get one index only, because the kernel compares all with all.
         both = [(0, queries)] + [(len(queries), targets)] * (queries != targets)
         for first, each in both:
             for number, (own, share) in enumerate(each.members, first):
@@ -288,13 +287,13 @@ class Feedback:
 
     @property
     def n_columns(self) -> int:
-        """Columns of a row, contexts included."""
+        """Number of columns of a row, contexts included."""
         if self.has_districts:
             return self.n_context + self.d + 1
         return self.layout.add_contexts(self.n_context).n_columns
 
     def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
-        """Return queries and targets, in contexts if there are any; ``seed`` places them."""
+        """Return queries and targets, in contexts if there are any; ``seed`` draws candidates."""
         if self.targets_are_queries:
             arms = self._in_contexts(self._arm_set(seed))
             return arms, arms
@@ -328,7 +327,7 @@ class Feedback:
         return queries.as_set(self.box, 0), targets.as_set(self.box, second)
 
     def _set_of(self, name: str, given: Any, seed: list[int]) -> ArmSet:
-        """Return the set that a parameter stands for."""
+        """Return the set of queries or targets; ``given`` is the value of parameter ``name``."""
         bounds, d, space, layout = self.box, self.d, self.actions, self.layout
         if given is None or is_free(given):
             tasks = given.tasks if isinstance(given, Fidelities) else None
@@ -353,7 +352,7 @@ class Feedback:
         return ArmSet(rows, bounds, layout, space)
 
     def frequent_sizes(self, sets: tuple[ArmSet, ArmSet]) -> np.ndarray | None:
-        """Sizes (k, n_sides) that many boxes have; None if there are no boxes."""
+        """Return the frequent sizes (k, n_sides) of boxes in the sets; None without boxes."""
         if self.targets_are_queries or not self.over_cells:
             return None
         rows = np.concatenate([each.plain[:, : 2 * self.d] for each in sets])
@@ -362,7 +361,7 @@ class Feedback:
     # -- sizes of cells ---------------------------------------------------------------------
 
     def _asked_sides(self) -> np.ndarray:
-        """Return the sides (k, n_sides) of the first queries, wanted cells if possible."""
+        """Return the side lengths (k, n_sides) of target-size cells, or else of all queries."""
         queries, targets = (self.given[name] for name in ("queries", "targets"))
         sides = self._sides("queries", queries)
         if is_free(queries) and is_free(targets):
@@ -371,7 +370,7 @@ class Feedback:
         return np.pad(sides, ((0, 0), (self.n_context, 0)))
 
     def _sides(self, name: str, given: Any) -> np.ndarray:
-        """Sides (k, d) of cells or rows of boxes, 0 of points."""
+        """Return the side lengths (k, d) of cells or rows of boxes; 0 for points."""
         d = self.d
         if is_free(given):
             return given.sides(self.box, self.actions, name)
@@ -381,12 +380,15 @@ class Feedback:
 
 
 def is_free(given: Any) -> bool:
-    """Return whether a parameter stands for all regions of some sizes, wherever they lie."""
+    """Return whether a parameter is ``Cells``: all regions of some sizes, at any place."""
     return isinstance(given, Cells)
 
 
 def given_sets(queries: Any, targets: Any, actions: ParameterSpace | None) -> dict[str, Any]:
-    """Queries and targets as they were given; targets are the queries where these are rows."""
+    """Return validated queries and targets by name; targets default to queries that are rows.
+
+    Settings are converted to rows in coordinates.
+    """
     if targets is None and queries is not None and not is_free(queries):
         targets = queries
     given = {"queries": queries, "targets": targets}
@@ -404,7 +406,7 @@ def given_sets(queries: Any, targets: Any, actions: ParameterSpace | None) -> di
 
 
 def _is_no_set(given: Any) -> bool:
-    """Return whether what was given as a set, or as its first row, is neither of them."""
+    """Return whether an object can be neither a set nor the first row of one."""
     known = (Real, str, Mapping, Cells, Districts, Fidelities, NoneType)
     if isinstance(given, (*known, list, tuple)) or hasattr(given, "columns"):
         return False
@@ -412,7 +414,7 @@ def _is_no_set(given: Any) -> bool:
 
 
 def _rows_in_units(given: Any, actions: ParameterSpace) -> Any:
-    """Return rows of points, or of lower and upper corners, in coordinates; other sets as given."""
+    """Convert rows of points or of boxes [lower, upper] to coordinates; return others unchanged."""
     if given is None or is_free(given) or isinstance(given, Districts):
         return given
     n = len(actions.sides)
@@ -424,7 +426,7 @@ def _rows_in_units(given: Any, actions: ParameterSpace) -> Any:
 
 
 def as_districts(given: Mapping[str, Any]) -> list[Districts]:
-    """Queries and targets as weighted sets of points; a single point is the smallest set."""
+    """Return queries and targets as weighted sets of points; each point of rows is one set."""
     out = []
     for name, each in given.items():
         if each is None or is_free(each):
@@ -443,11 +445,11 @@ def as_districts(given: Mapping[str, Any]) -> list[Districts]:
     return out
 
 
-# -- the box that a domain lies in --------------------------------------------------------------
+# -- the bounding box of the sets ---------------------------------------------------------------
 
 
 def box_of_arms(kernel: Any, arms: Any) -> np.ndarray:
-    """Box (d, 2) around arms: points, or boxes where the kernel takes these."""
+    """Return the box (d, 2) around arms, which are boxes if the kernel is over boxes."""
     rows = check_numbers(arms, "arms")
     if not takes_boxes(kernel):
         return np.column_stack([rows.min(axis=0), rows.max(axis=0)])
@@ -458,9 +460,10 @@ def box_of_arms(kernel: Any, arms: Any) -> np.ndarray:
 def box_of_sets(
     kernel: Any, given: Mapping[str, Any], bounds: np.ndarray | None, named: Any
 ) -> np.ndarray | None:
-    """Return the box around queries and targets, or the given box; None if unknown.
+    """Return the box (d, 2) around queries and targets, or the given ``bounds``.
 
-    ``named`` is ``bounds`` as the user gave them.
+    None if ``bounds`` are None and one of the sets is not rows. ``named`` is the parameter
+    ``bounds`` as the user gave it, a dict if sides have names.
     """
     if any(isinstance(each, Districts) for each in given.values()):
         return _box_of_districts(kernel, given, bounds, named)

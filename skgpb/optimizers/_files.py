@@ -1,9 +1,9 @@
 """Files of runs, which ``save`` writes and ``load`` reads.
 
 A file holds the events of a run and a snapshot of its state. The snapshot has the fields that each
-class lists in ``_kept_fields``: those that change during a run and cannot be computed from the
-events at little cost. After ``load`` has set them, ``_resume`` of a class recomputes the other
-fields, and raises an error if the kept values cannot be used.
+class lists in ``_kept_fields``: fields that change during a run and are expensive to compute from
+the events. After ``load`` has set them, ``_resume`` of a class recomputes the other fields, and
+raises an error if the stored values are invalid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skgpb.domains.costs import SettingCosts
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.optimizers._loop import Replay, names_of, rebuilt, take_over
+from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuilt
 from skgpb.optimizers._run import ANSWERED, Event
 from skgpb.optimizers.strategy import Strategy
 from skgpb.surrogate.likelihood import Prior
@@ -44,12 +44,16 @@ from skgpb.utils.warnings import warn
 
 # -- Snapshots of the fields in ``_kept_fields`` ---------------------------------------------------
 
-# Types of entries that an array holds without a change that anybody sees.
+# Types of the entries of a list that come back unchanged if a file has the list as an array.
 ALIKE = ({float, np.float64}, {bool, np.bool_}, {int})
 
 
 def snapshot_of(value: Any) -> Any:
-    """Return what is kept of a value: of an object its fields, of a long list its columns."""
+    """Return the snapshot of a value, for files.
+
+    The snapshot of an object is a dict of its fields in ``_kept_fields``. That of a list is a dict
+    with an array of its entries, or with an array for each position in its tuples.
+    """
     if hasattr(value, "_kept_fields"):
         fields = [name for _, names in _declared(value) for name in names]
         return {_key(name): snapshot_of(getattr(value, name)) for name in fields}
@@ -65,19 +69,19 @@ def snapshot_of(value: Any) -> Any:
 
 
 def restore(value: Any, snapshot: dict[str, Any]) -> None:
-    """Let an object that is as at the start of a run be as one of which this was kept.
+    """Restore the fields of an object, which is in its state at the start of a run, in place.
 
     Parameters
     ----------
     value : object
-        It is changed in place, and so are objects that its fields are.
+        The object. Objects in its fields are restored in place as well.
     snapshot : dict
-        What :func:`snapshot_of` has returned.
+        The return value of :func:`snapshot_of`.
 
     Raises
     ------
     ValueError
-        If the values of fields are no such values.
+        If the value of a field has another type or shape than at the start.
     """
     for cls, names in _declared(value):
         for name in names:
@@ -96,13 +100,13 @@ def _key(field: str) -> str:
 
 
 def _declared(value: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Yield the classes of an object with the fields that each of them declares, bases first."""
+    """Yield each class of an object, base classes first, with the fields that it declares."""
     for cls in reversed(type(value).__mro__):
         yield cls, vars(cls).get("_kept_fields", ())
 
 
 def _column(entries: list[Any]) -> Any:
-    """Many entries of one kind and shape as an array; others as they are."""
+    """Return entries of one type and shape as an array if they are many; otherwise as a list."""
     kinds = {type(each) for each in entries}
     if any(kinds <= kind for kind in ALIKE):
         array = np.array(entries)
@@ -113,13 +117,23 @@ def _column(entries: list[Any]) -> Any:
 
 
 def _entries(column: Any) -> list[Any]:
-    """Return the entries of a column."""
+    """Return the entries of a column of :func:`_column` as a list."""
     is_flat = isinstance(column, np.ndarray) and column.ndim == 1
     return column.tolist() if is_flat else list(column)
 
 
 def _like(now: Any, kept: Any, name: str) -> Any:
-    """Return what was kept of a field, if it is a value like the one at the start."""
+    """Return a field from its snapshot, or raise ValueError if it does not fit its initial value.
+
+    Parameters
+    ----------
+    now : object
+        Value at the start of a run.
+    kept : object
+        Value in the snapshot.
+    name : str
+        Name of the field, for messages.
+    """
     if is_dataclass(now) and not isinstance(now, type):
         fields = {each: _like(old, kept[each], each) for each, old in vars(now).items()}
         return replace(now, **fields)
@@ -137,7 +151,10 @@ def _like(now: Any, kept: Any, name: str) -> Any:
         kept = kept.item() if isinstance(kept, np.generic) else kept
         if now is None or type(kept) is type(now) or {type(kept), type(now)} == {int, float}:
             return kept
-    raise ValueError(f"{name.strip('_')} cannot be {kept!r} where it was {now!r} at the start")
+    raise ValueError(
+        f"it has {name.strip('_')}={kept!r}, which does not fit the initial value {now!r}: it is "
+        "damaged, or was written by another version"
+    )
 
 
 # -- The file of a run -----------------------------------------------------------------------------
@@ -149,7 +166,7 @@ def write_run(
     omit: Collection[str],
     notes: Mapping[str, Any] | None,
 ) -> None:
-    """Write a run that has begun, see ``save``."""
+    """Write the file of a run that has begun; the arguments are those of ``save``."""
     writer, record = Writer(), optimizer._run
     parameters = encode_parameters(writer, record.parameters, omit)
     events = [_encoded(writer, *event) for event in _without(omit, optimizer._events)]
@@ -178,10 +195,20 @@ def read_run(
     given: dict[str, Any],
     lock: StateLock | None = None,
 ) -> Any:
-    """Return the optimizer in a file, of a class or one derived from it, see ``load``.
+    """Return the optimizer in a file, see ``load``.
 
-    ``every`` is the base of all optimizers, whose subclasses parameters may be; ``lock`` is for all
-    parts of the optimizer.
+    Parameters
+    ----------
+    cls : type
+        Class of the optimizer, or a base of it.
+    every : type
+        Base class of all optimizers: parameters may be instances of its subclasses.
+    path : path or binary file
+        The file.
+    given : dict
+        Values of the parameters that were omitted from the file.
+    lock : StateLock, default=None
+        Lock of all parts of the optimizer; None for a new one.
     """
     with open_run(path) as (document, log, arrays):
         known = {each.__name__: each for each in _with_subclasses(cls)}
@@ -203,9 +230,9 @@ def read_run(
             )
         further = sorted(set(given) - set(document["omitted"]))
         if further:
-            raise ValueError(f"it has {further}: change them by set_params once it is loaded")
+            raise ValueError(f"it has values of {further}: change them by set_params after load")
         again = (document["version"], document["skgpb"]) != (VERSION, __version__)
-        # Snapshots of other versions have other fields: the run is repeated.
+        # Snapshots of other versions may have other fields: then the events are repeated.
         snapshot = None if again else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
         events = [_decoded(reader, *event) for event in log]
@@ -223,28 +250,30 @@ def read_run(
         except (IndexError, ValueError):
             if not again:
                 raise
-            # That version may have had another default kernel: learn the hyperparameters again.
+            # That version may have had another default kernel: refit the hyperparameters.
             answers = [event for event in events if event[0] != "learned"]
             optimizer, n_mismatches = rebuilt(cls, parameters, replay(answers), None, lock)
     if n_mismatches:
-        who, why = f"skgpb {document['skgpb']}", "only that version would go on as before"
+        who, why = f"skgpb {document['skgpb']}", "only that version would choose the same queries"
         if not again:
-            who, why = "the run", f"{cls.__name__} has changed, or not all it draws is from its rng"
+            who, why = "the run", f"{cls.__name__} has changed, or draws numbers without its rng"
         warn(
             f"{n_mismatches} of {len(events)} steps of {shown(path)} chose other queries "
-            f"than {who} did; the answers stay those that were told, and the run may go on: {why}",
+            f"than {who} did; all answers are kept, and the run can go on: {why}",
             ReplayWarning,
         )
     return optimizer
 
 
-def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: bool) -> None:
-    """Continue the run of a checkpoint, or refuse it where saving would lose answers in it.
+def resume_checkpoint(
+    optimizer: Any, every: type, path: str | os.PathLike[str], resume: bool
+) -> None:
+    """Continue the run in a checkpoint, or raise ValueError if saving would lose its answers.
 
-    Nothing is lost if all that happened in the file has happened to the optimizer as well.
+    Nothing is lost if the events in the file are the first events of the optimizer.
     """
     if not os.path.isfile(path):
-        return  # there is none, or it is a device, which holds nothing
+        return  # no file, or a device such as /dev/null, which holds no run
     try:
         kept = read_run(type(optimizer), every, path, {}, optimizer._lock)
     except LoadError as error:
@@ -266,7 +295,7 @@ def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: b
     for parameter, value in optimizer.get_params(deep=False).items():
         if parameter in later:
             continue
-        # A generator of random numbers has moved on since it was saved.
+        # Random generators are not compared: their state has changed since the file was written.
         drawn = isinstance(value, (np.random.RandomState, np.random.Generator))
         given, before = ([(each, parameter)] for each in (value, parameters[parameter]))
         if not drawn and _stored(Writer.encode, given) != _stored(Writer.encode, before):
@@ -274,17 +303,17 @@ def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: b
                 f"{name} with another {parameter}: continue it with the same parameters, or choose "
                 "another name"
             )
-    take_over(optimizer, kept, later)
+    adopt_state(optimizer, kept, later)
 
 
 def _begins(log: list[Event], start: list[Event]) -> bool:
-    """Return whether a log begins with all events of another one."""
+    """Return whether the first events of ``log`` are all events of ``start``."""
     first = log[: len(start)]
     return len(first) == len(start) and _stored(_encoded, first) == _stored(_encoded, start)
 
 
 def _stored(write: Callable[..., Any], values: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return what a file would hold of values, as ``write`` encodes them, to be compared."""
+    """Return values as ``write`` encodes them for a file, in a form that ``==`` compares."""
     writer = Writer()
     encoded = [write(writer, *each) for each in values]
     arrays = writer.arrays.items()
@@ -292,7 +321,7 @@ def _stored(write: Callable[..., Any], values: Iterable[Any]) -> tuple[list[Any]
 
 
 def _without(names: Collection[str], events: list[Event]) -> list[Event]:
-    """Return events without what they say of some parameters, which others give."""
+    """Return events without the values of parameters in ``names``, which ``save`` omits."""
     if not names:
         return events
     kept = [
@@ -305,7 +334,7 @@ def _without(names: Collection[str], events: list[Event]) -> list[Event]:
 
 
 def _encoded(writer: Writer, kind: str, *rest: Any) -> list[Any]:
-    """Return an event as the file has it."""
+    """Return an event in the form of a file, a list of JSON values."""
     if kind == "fit":
         return [kind, *(writer.encode(each, "X") for each in rest)]
     if kind == "learned":
@@ -319,7 +348,7 @@ def _encoded(writer: Writer, kind: str, *rest: Any) -> list[Any]:
 
 
 def _decoded(reader: Reader, kind: str, *rest: Any) -> Event:
-    """Return an event as the log has it."""
+    """Return an event of :attr:`Run.events` from its form in a file."""
     if kind in ("fit", "learned"):
         return kind, *(reader.decode(each) for each in rest)
     if kind == "set":

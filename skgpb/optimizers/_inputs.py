@@ -36,7 +36,7 @@ from skgpb.utils.validation import (
 
 
 class Sign:
-    """Turns what is to be small into what is to be large, and back: both change the sign.
+    """Sign between rewards and the maximised values: -1 if small rewards are sought, else 1.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class Sign:
         self._minimizes = minimizes
 
     def of(self, values: Any) -> Any:
-        """Convert rewards to the maximised values, or back."""
+        """Convert rewards to maximised values, or back."""
         return -values if self._minimizes else values
 
     def of_moments(self, moments: Any) -> Any:
-        """Convert a mean, or a mean and what follows it."""
+        """Convert a mean, or the mean in a tuple (mean, std) or (mean, cov)."""
         if isinstance(moments, tuple):
             return self.of(moments[0]), *moments[1:]
         return self.of(moments)
@@ -65,18 +65,27 @@ class Sign:
 def checked_space(
     bounds: Any, name: str, optimizer: str, sides: str, keeps_settings: bool = False
 ) -> ParameterSpace | None:
-    """Return the settings of one box, refusing sides that the algorithm cannot search.
+    """Return the space of a box of named sides, None without names, or raise ValueError.
 
-    ``sides`` are those that it can: "continuous" ones, or "any" (integers, categories).
-    ``keeps_settings`` says whether what it asks and recommends are settings that can be set and are
-    possible.
+    Parameters
+    ----------
+    bounds : object
+        The parameter as the user gave it.
+    name : str
+        Its name, for messages.
+    optimizer : str
+        Name of the class, for messages.
+    sides : {"continuous", "any"}
+        Kinds of sides that the algorithm can search; "any" includes integers and categories.
+    keeps_settings : bool, default=False
+        Whether all its queries and recommendations are feasible settings.
     """
     space = named_box(bounds, name)
     if space is None:
         return None
     if not keeps_settings:
         check_settings(space, bounds, name, optimizer)
-    # A cube of settings has continuous sides, whatever they stand for.
+    # A space without discrete sides is a cube of settings, whose coordinates are continuous.
     for side, axis in space.axes:
         if axis.discrete and space.discrete and sides == "continuous":
             raise ValueError(
@@ -88,7 +97,7 @@ def checked_space(
 
 
 def check_settings(space: ParameterSpace, bounds: Any, name: str, optimizer: str) -> None:
-    """Refuse constraints and steps if a query could violate them."""
+    """Raise ValueError for constraints or steps: the queries of this optimizer may violate them."""
     what = "constraints" if space.feasible is not None else "Steps"
     if what == "constraints" or any(axis.stepped for _, axis in space.axes):
         raise ValueError(
@@ -104,7 +113,7 @@ def joint_space(
     context_bounds: Any,
     bounds: Any,
 ) -> ParameterSpace | None:
-    """Return the names of all sides, first those of contexts; None if they have none."""
+    """Return the space of contexts and actions together; None if their sides have no names."""
     if context_bounds is not None and (actions is None) != (contexts is None):
         raise ValueError("give the sides of both context_bounds and bounds names, or of neither")
     if actions is None or contexts is None:
@@ -115,7 +124,7 @@ def joint_space(
 
 
 def coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndarray | None:
-    """Return bounds as an array (d, 2), or None."""
+    """Return bounds as an array (d, 2); None if they are None."""
     if space is not None:
         return space.bounds
     return None if bounds is None else check_bounds(bounds, name)
@@ -125,14 +134,14 @@ def coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndar
 
 
 class NoContexts:
-    """Of a search in which no context is given: false, and refuses any.
+    """The contexts of a search without contexts: an object that is false and refuses a context.
 
     Parameters
     ----------
     optimizer : str
-        The name of its class.
+        Name of the class of the search.
     parameters : collection of str
-        Its parameters.
+        Names of its parameters.
     """
 
     def __init__(self, optimizer: str, parameters: Collection[str]) -> None:
@@ -142,16 +151,14 @@ class NoContexts:
         return False
 
     def checked(self, context: Any) -> None:
-        """Raise ValueError if a context, or several, are given anyway."""
+        """Raise ValueError if a context, or several, are given."""
         if context is not None:
             known = "context_bounds" in self._parameters
-            none = "these are None" if known else f"{self._optimizer} has none"
-            raise ValueError(
-                f"context is for optimizers with context_bounds, and {none}: {context!r}"
-            )
+            none = "these are None" if known else f"{self._optimizer} has no such parameter"
+            raise ValueError(f"a context needs context_bounds, but {none}; got {context!r}")
 
     def of(self, query: Any) -> None:
-        """Return the context of a query: none."""
+        """Return None, because no query has a context."""
 
 
 class Contexts:
@@ -174,9 +181,9 @@ class Contexts:
         return self.checked(as_coordinates(query.context))
 
     def checked(self, context: Any) -> np.ndarray:
-        """Return the point (d_c,) that a context stands for, or raise ValueError.
+        """Return the point (d_c,) of a context given by the user, or raise ValueError.
 
-        A context that the library has kept is Coordinates.
+        A context that the library has stored is of type ``Coordinates``, already in these units.
         """
         if context is None:
             raise ValueError(
@@ -196,7 +203,7 @@ class Contexts:
         return context + 0.0  # -0.0 and 0.0 are one context
 
     def all_checked(self, contexts: Any) -> list[np.ndarray]:
-        """Check the contexts of a run, in the order in which they arrive."""
+        """Return the points (d_c,) of the contexts of a run, in the order in which they arrive."""
         if contexts is None:
             raise ValueError(
                 "contexts must be given if there are context_bounds, got None: "
@@ -213,34 +220,34 @@ class Contexts:
 
 # -- Queries, points and answers -------------------------------------------------------------------
 
-#: Rewards and their noise, for type checkers: a number, which a text is not, one for each of
-#: several queries or of their parts, or covariances of these. None where there is none.
+#: Rewards and their noise variances, for type checkers: a number or None, one for each of several
+#: queries, one for each of their campaigns, or covariances of campaigns. A text is not a number.
 Number: TypeAlias = SupportsFloat | None
 Numbers: TypeAlias = Number | Iterable[Number | Iterable[Number | Iterable[Number]]]
 
 
 @dataclass(eq=False)
 class Inputs:
-    """What users give to a search that has begun, at this moment.
+    """Converter of the user's queries, points and answers, for the present state of a run.
 
     Parameters
     ----------
     domain : object
-        All queries; None if the search has no set of them.
+        The set of all queries; None if the search has no such set.
     space : ParameterSpace or None
         Names of the sides; None if they have none.
     bounds : ndarray of shape (d, 2)
         The box.
     pending : collection of queries
-        Queries without an answer, which points or settings may stand for.
+        Queries without an answer. Users may refer to them by their points or settings.
     validate : callable
-        Checks points (n, d), or a table of them, as the estimator does.
+        Validates points (n, d), or a table of points, as scikit-learn's estimators do.
     names : list of str or None
-        Names of the columns of the first table, in a box whose sides have no names.
+        Columns of the first table, if the sides have no names.
     others : container
-        What may be predicted although it cannot be asked.
+        Further queries that ``predict_query`` accepts although the search never asks them.
     kind : type
-        Class of the queries that the search makes.
+        Class of the queries of the search.
     """
 
     domain: Any
@@ -253,7 +260,7 @@ class Inputs:
     kind: type[Query]
 
     def check_sides(self, query: Query) -> None:
-        """Raise ValueError for a query of another search whose sides mean something else."""
+        """Raise ValueError for a query of another search whose points are other settings here."""
         check_sides(query, self._sides)
 
     @property
@@ -262,28 +269,28 @@ class Inputs:
         return self.space
 
     def names_in(self, X: Any) -> list[str] | None:
-        """Return the names of the features, if these are the columns of X, or None."""
+        """Return the columns of X if they are names of the features; None otherwise."""
         names = None if self.space is not None else column_names(X)
         return names if names is not None and len(names) == len(self.bounds) else None
 
     def points(self, X: Any) -> np.ndarray:
-        """Check points at which something is to be known, shape (n, d)."""
+        """Return validated points (n, d) at which f is predicted."""
         check_columns(X, self.names)
         return self.validate(points_of(X, self.space))
 
     def rows(self, X: Any) -> Any:
-        """Rows of queries that settings stand for; what has no names is returned as it is."""
+        """Convert queries given as settings to rows; return arrays without names unchanged."""
         check_columns(X, self.names)
         if self.space is None and hasattr(X, "columns"):
             return check_numbers(X, "query")
         return points_of(X, self.space)
 
     def named(self, query: Any) -> Any:
-        """Let a query that was not made by the domain know the names of its sides."""
+        """Attach the names of the sides to a query that the domain did not make; return it."""
         return query.with_names(self.space)
 
     def query(self, points: Any) -> Any:
-        """Return the pending query with these points, or else the points themselves."""
+        """Return the pending query with these points; a :class:`PointsQuery` if there is none."""
         told = None
         check_columns(points, self.names)
         if isinstance(points, Query):
@@ -295,20 +302,20 @@ class Inputs:
         query = query_at(points, self.space, len(self.bounds), self.pending)
         if isinstance(query, Query):
             return query
-        if isinstance(told, Region):  # it says more than its points
+        if isinstance(told, Region):  # a region has ends, which its points do not determine
             check_inside(np.stack([told.lower, told.upper]), self.bounds)
             return told
         return self.named(PointsQuery(check_inside(query, self.bounds)))
 
     def resolved(self, query: Any) -> Any:
-        """Return a query, or raise ValueError if it is not one of the domain."""
+        """Return a query of this search, or raise ValueError."""
         self.check_sides(query)
         if query not in self.pending and not isinstance(query, PointsQuery):
             self.domain.resolve(query)
         return query
 
     def each(self, queries: Any) -> Any:
-        """Return one query or several, or rows of points, as a sequence."""
+        """Return one query, several queries, or rows of points as a sequence."""
         if isinstance(queries, Query):
             return [queries]
         if isinstance(queries, list | tuple) and any(isinstance(q, Query) for q in queries):
@@ -316,7 +323,7 @@ class Inputs:
         return self.rows(queries)
 
     def queries(self, queries: Any) -> list[Any]:
-        """Check the argument of ``predict_query``, one query or several, or points."""
+        """Return the queries of the argument of ``predict_query``: one, several, or points."""
         checked: list[Any] = []
         for each in self.each(queries):
             known = isinstance(each, (self.kind, PointsQuery))
@@ -331,10 +338,16 @@ class Inputs:
     def told(
         self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
     ) -> list[Any]:
-        """Check one answer, or one to each of several queries.
+        """Return the validated answers of one call of ``tell``, one or several.
 
-        The reward of one query has ``n_dims`` dimensions, and ``check`` takes it with the query and
-        its noise.
+        Parameters
+        ----------
+        query, reward, alpha : object
+            The arguments of ``tell``.
+        n_dims : int
+            Number of dimensions of the reward of one query.
+        check : callable
+            Takes one query, its reward and its noise variance; returns them validated.
         """
         if isinstance(query, list) and query and isinstance(query[0], (Query, Mapping)):
             return checked_each(query, reward, alpha, check)
@@ -346,16 +359,16 @@ class Inputs:
 
 
 class SetInputs(Inputs):
-    """Those of a search over sets, whose members may have names, or belong to one of several f."""
+    """Inputs of a search over sets, whose queries may have names or be about several functions."""
 
     def rows(self, X: Any) -> Any:
-        """Return rows; the last number may be that of the function."""
+        """Convert queries to rows; the last column may be the index of the function."""
         if self.space is None or self.domain.layout.task_column != 0.0:
             return super().rows(X)
         return self.space.rows(X)
 
     def query(self, points: Any) -> Any:
-        """Return the query that has this name, or these points."""
+        """Return the query with this name or with these points."""
         if isinstance(points, str) and self.domain.names is not None:
             return self._named_arm(points)
         if self.domain.layout.task_column == 0.0 and not isinstance(points, Mapping):
@@ -370,7 +383,7 @@ class SetInputs(Inputs):
     def told(
         self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
     ) -> list[Any]:
-        """Check answers to queries, which may be told by their names."""
+        """Return the validated answers of one call of ``tell``; queries may be given by name."""
         if self.domain.names is not None and not isinstance(query, str):
             names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
             if names is not None and names.dtype.kind == "U":
@@ -378,7 +391,7 @@ class SetInputs(Inputs):
         return super().told(query, reward, alpha, n_dims, check)
 
     def _named_arm(self, name: str) -> Any:
-        """Return the query that is called so."""
+        """Return the query with this name, or raise ValueError if there are contexts."""
         if self.domain.layout.n_context:
             raise ValueError(
                 f"{name!r} needs a context, because there are context_bounds: pass a query of "
@@ -388,13 +401,13 @@ class SetInputs(Inputs):
 
 
 class IndirectInputs(Inputs):
-    """Those of a search by indirect queries, whose sides have other names than those of x."""
+    """Inputs of a search by indirect queries, whose sides have other names than those of x."""
 
     def names_in(self, X: Any) -> None:
         """Return None: a table of queries has no column for x."""
 
     def rows(self, X: Any) -> Any:
-        """Rows of queries that settings stand for."""
+        """Convert queries given as settings to rows; return arrays without names unchanged."""
         return X if self.domain.space is None else self.domain.space.rows(X)
 
     @property
@@ -402,11 +415,11 @@ class IndirectInputs(Inputs):
         return self.domain.space
 
     def named(self, query: Any) -> Any:
-        """Let a query know the names of its sides."""
+        """Attach the names of the sides to a query; return it."""
         return query.with_names(self.domain.space)
 
     def query(self, points: Any) -> IndirectQuery:
-        """Return the query with these numbers or settings."""
+        """Return the query of a row (q,) of numbers, or of settings."""
         if isinstance(points, Query):
             self.check_sides(points)
         space = self.domain.space
@@ -419,7 +432,7 @@ class IndirectInputs(Inputs):
         return self.domain.find(points, self.pending)
 
     def numbers(self, query: Any) -> Any:
-        """Return the numbers of a query, or of a point that may be asked about as well."""
+        """Return the row (q,) of a query; other objects are returned unchanged."""
         if not isinstance(query, Query):
             return query
         self.check_sides(query)
@@ -427,11 +440,14 @@ class IndirectInputs(Inputs):
 
 
 class AllocationInputs(Inputs):
-    """Those of a search over allocations."""
+    """Inputs of a search over allocations."""
 
     @property
     def campaigns(self) -> list[str]:
-        """Names of the campaigns; where they have none, those of the columns of the first table."""
+        """Names of the campaigns: the user's, those of the columns of the first table, or numbered.
+
+        Without names the i-th campaign is ``f"campaign_{i}"``.
+        """
         n = len(self.domain.campaigns)
         names = self.names if self.domain.names is None else self.domain.names
         if names is None or len(names) != n:
@@ -445,12 +461,12 @@ class AllocationInputs(Inputs):
     def told(
         self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
     ) -> list[Any]:
-        """Check answers of campaigns, which may be given by their names."""
+        """Return the validated answers of one call of ``tell``; campaigns may be given by name."""
         reward, alpha = self.of_campaigns(reward, "reward"), self.of_campaigns(alpha, "alpha")
         return super().told(query, reward, alpha, n_dims, check)
 
     def query(self, points: Any) -> Any:
-        """Return the allocation, or the row of arms of all campaigns."""
+        """Return the pending allocation with this row of arms of all campaigns, or a new one."""
         query = super().query(points)
         if len(query.points) != 1:
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
@@ -458,19 +474,20 @@ class AllocationInputs(Inputs):
 
 
 def in_order(values: Any, names: Sequence[str], what: str, strict: bool = True) -> Any:
-    """Return the values that a dict, a row or a table has for campaigns, in their order.
+    """Return the values of a dict, a row or a table in the order of the campaigns.
 
     Parameters
     ----------
     values : object
-        A dict or a row of a table gives a list, a table or a dict of columns a list of lists with
-        None for what is missing. Anything else is returned unchanged.
+        A dict or a row of a table is converted to a list; a table or a dict of columns to a list of
+        lists, with None for missing values. Any other object is returned unchanged.
     names : sequence of str
         Names of the campaigns.
     what : str
         Name of the parameter, for messages.
     strict : bool, default=True
-        Whether columns with other names are refused; otherwise they are in the order of campaigns.
+        Whether a table with other column names is refused. Otherwise its columns are taken in the
+        order of the campaigns.
     """
     values = keyed(values, names)
     if hasattr(values, "columns"):
@@ -497,7 +514,7 @@ def in_order(values: Any, names: Sequence[str], what: str, strict: bool = True) 
 
 
 def check_sides(query: Query, space: ParameterSpace | None) -> None:
-    """Raise ValueError for a query whose points are other settings on the sides of a space."""
+    """Raise ValueError for a query whose points mean other settings in ``space``."""
     if not query.is_compatible_with(space):
         raise ValueError(
             f"{query!r} was made for other sides: pass its params, or its points where sides "
@@ -506,14 +523,14 @@ def check_sides(query: Query, space: ParameterSpace | None) -> None:
 
 
 def points_of(X: Any, space: ParameterSpace | None) -> Any:
-    """Convert settings to points of the box; inputs without names are returned unchanged."""
+    """Convert settings to points (n, d) of the box; return X unchanged if ``space`` is None."""
     return X if space is None else space.points(X)
 
 
 def checked_each(
     queries: list[Any], rewards: Any, alphas: Any, check: Callable[..., Any]
 ) -> list[Any]:
-    """Check one answer to each of several queries; an error says to which."""
+    """Return the validated answers to several queries; an error names the row of the answer."""
     n = len(queries)
     rewards = check_one_each(rewards, n, "reward", "queries")
     alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
@@ -530,9 +547,9 @@ def checked_each(
 def rows_told(
     query: Any, rewards: Any, n_dims: int, rows_asked: Callable[[Any], Any]
 ) -> list[Any] | None:
-    """Return points that have one reward each; None for a single query.
+    """Return the points of several queries, with one reward each; None for a single query.
 
-    The reward of one query has ``n_dims`` dimensions, and ``rows_asked`` makes rows of settings.
+    The reward of one query has ``n_dims`` dimensions; ``rows_asked`` converts settings to rows.
     """
     reward = rewards
     for _ in range(n_dims):
@@ -544,7 +561,7 @@ def rows_told(
     if rows.ndim == 1 and len(rows) == len(rewards):
         rows = rows[:, np.newaxis]
     if rows.ndim == 2 and len(rows) > 1 == len(rewards):
-        return None  # the average over all of them, in an array
+        return None  # one reward in an array: the average over all points
     if isinstance(asked, Coordinates):
         rows = as_coordinates(rows)
     return list(rows) if rows.ndim == 2 else [rows]
@@ -553,9 +570,9 @@ def rows_told(
 def query_at(
     points: Any, space: ParameterSpace | None, d: int, pending: Iterable[Query]
 ) -> Query | np.ndarray:
-    """Return the pending query with these points, or else the points, checked.
+    """Return the pending query with these points, or else the validated points (S, d).
 
-    Where sides have names these are settings, or the ``params`` of a query.
+    If the sides have names, ``points`` are settings, or the ``params`` of a query.
     """
     if space is None:
         check_unnamed(points)
@@ -570,7 +587,7 @@ def query_at(
         raise ValueError(
             f"a query must be one of this optimizer's queries or points of shape "
             f"({d},) or (S, {d}); got {points.shape}. "
-            f"Data that exist are told at once: tell(X, y) or fit(X, y) with X of shape "
+            f"Pass existing data in one call: tell(X, y) or fit(X, y) with X of shape "
             f"(n, {d}) and one y for each row"
         )
     for query in pending:
@@ -580,7 +597,7 @@ def query_at(
 
 
 def check_unnamed(query: Any) -> None:
-    """Raise ValueError for a query by names if the sides have no names."""
+    """Raise ValueError for a dict of settings, if the sides have no names."""
     if isinstance(query, Mapping):
         raise ValueError(
             f"a query must be points where the sides have no names, got {dict(query)!r}: pass "

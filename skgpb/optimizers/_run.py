@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
-from skgpb.optimizers._feasibility import Chances, limit_in_words
+from skgpb.optimizers._feasibility import SuccessProbabilities, limit_in_words
 from skgpb.optimizers._inputs import Sign, checked_space, joint_space
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import validate_params
@@ -105,7 +105,7 @@ def own_copy(value: Any) -> Any:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two values of a parameter are known to be equal."""
+    """Return whether two values of a parameter are equal; False if they cannot be compared."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -161,7 +161,7 @@ def block_told(event: Event) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class CompletedEvaluation:
-    """An answer that was not told yet, to a query that was asked after ``n_events`` events."""
+    """An outcome that was not told yet, of an evaluation that started after ``n_events`` events."""
 
     query: Any
     outcome: tuple[Any, Any]
@@ -213,7 +213,7 @@ class Run:
     asked : list of queries
         Queries that were asked since the last answer or failure; ``ask`` returns them again.
     asked_again : set of queries
-        Queries that ``ask`` returned more than once before they were told.
+        Queries that ``ask`` returned more than once before their answer.
     params : SimpleNamespace
         The parameters in use.
     space, actions, context_space, query_space : ParameterSpace or None
@@ -279,17 +279,17 @@ class Run:
         self.space = joint_space(contexts, actions, own.context_bounds, own.bounds)
 
     @property
-    def informed(self) -> bool:
+    def has_data(self) -> bool:
         """True if there are answers, or evaluations given to ``fit``."""
-        return self.n_known > 0
+        return self.n_observations > 0
 
     @property
-    def n_known(self) -> int:
+    def n_observations(self) -> int:
         """Number of observations: answers, and evaluations given to ``fit``."""
         return self.n_told + self.n_fitted
 
     @property
-    def awaited(self) -> list[Any]:
+    def evaluating(self) -> list[Any]:
         """Queries being evaluated, in the order in which they were asked."""
         return [query for query, until in self.pending.items() if until is None]
 
@@ -299,12 +299,12 @@ class Run:
         return self.number_of(self.block)
 
     def n_measured(self, name: str) -> int:
-        """Return how many answers came with an outcome."""
+        """Return the number of answers that came with the outcome ``name``."""
         told = (event[2] for event in self.events if event[0] == "outcomes")
         return sum(outcomes.get(name) is not None for outcomes in told)
 
     def beyond(self, limits: Mapping[str, tuple[float, float]]) -> np.ndarray:
-        """Return which answers came with an outcome beyond one of some limits, shape (n_told,)."""
+        """Return a mask (n_told,) of the answers that came with an outcome beyond its limit."""
         out: list[bool] = []
         for kind, *rest in self.events:
             if kind == "tell":
@@ -362,7 +362,7 @@ class Run:
             Number of failures; None for all.
         """
         n = len(self.failures) if n_failures is None else n_failures
-        if not n or not self.n_known:
+        if not n or not self.n_observations:
             return None
         when = self.n_told, n
         if when not in self._taught:
@@ -377,26 +377,29 @@ class Run:
             self._taught = dict([*self._taught.items(), (when, taught)][-2:])
         return self._taught[when]
 
-    def outcomes_of_regions(self, bounds: np.ndarray) -> Chances | None:
+    def outcomes_of_regions(self, bounds: np.ndarray) -> SuccessProbabilities | None:
         """Return the model of failures of regions [lower, upper] in a box (d, 2)."""
         if not self.failures:
             return None
         X = self.events[0][1] if self.n_fitted else np.empty((0, len(bounds)))
-        learn = partial(Chances, domain=np.tile(bounds.T, 2))
+        learn = partial(SuccessProbabilities, domain=np.tile(bounds.T, 2))
         return self.outcomes(np.hstack([X, X]), lambda query: query.box, learn)
 
-    def chances_of_regions(self, bounds: np.ndarray) -> Chances | None:
+    def chances_of_regions(self, bounds: np.ndarray) -> SuccessProbabilities | None:
         """Return the model of failures of regions; None if it is no better than their rate."""
         found = self.outcomes_of_regions(bounds)
         return found if found is not None and found.known else None
 
     def first_free(self, places: list[int]) -> Any:
-        """Return the query of the first answer in ``places`` that is not pending, or None."""
+        """Return the first query that is not pending; ``places`` are indices of answers.
+
+        None if all are pending.
+        """
         told = self.told_queries()
         return next((told[place] for place in places if told[place] not in self.pending), None)
 
     def ask(self, query: Any) -> None:
-        """Record a query that is asked."""
+        """Record a new query."""
         self.asked.append(query)
         self.pending[query] = None
         self.events.append(("ask", query))
@@ -412,7 +415,7 @@ class Run:
             query = propose()
         except AllPendingError:
             pending = self.pending
-            if len(self.awaited) == len(pending):
+            if len(self.evaluating) == len(pending):
                 raise
             self.release_failed()
             try:
@@ -424,7 +427,7 @@ class Run:
         return query
 
     def take_back(self, query: Any) -> None:
-        """Remove the query that was asked last."""
+        """Remove the last query again."""
         del self.pending[query], self.asked[-1], self.events[-1]
 
     def close(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
@@ -437,7 +440,10 @@ class Run:
         self.n_told += 1
 
     def tell(self, query: Any, value: Any, noise: Any) -> bool:
-        """Record an answer; return whether it is the second one to a query that was asked twice."""
+        """Record an answer; return whether it is the second one to a query asked once.
+
+        That happens if ``ask`` returned the same query to two workers.
+        """
         second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
         if second:
             self.asked_again.discard(query)
@@ -473,7 +479,7 @@ class Run:
 
     def release_failed(self) -> None:
         """Allow all failed queries to be asked again."""
-        self.pending = dict.fromkeys(self.awaited)
+        self.pending = dict.fromkeys(self.evaluating)
 
     def _release(self) -> None:
         """Clear the queries that ``ask`` returns again; release queries that failed long ago."""
@@ -490,7 +496,14 @@ class Run:
     ) -> Self:
         """Return a copy of this run, with parameters that were set after the last event.
 
-        ``changed`` has copies of those that differ; ``waiting`` ones apply after the next ``fit``.
+        Parameters
+        ----------
+        seen : dict
+            The new objects of all parameters that were set.
+        changed : dict
+            Copies of the ones whose values differ from the latest values.
+        waiting : collection of str
+            Names of parameters that apply from the next ``fit`` on only.
         """
         out = copy(self)
         out.seen = self.seen | seen
@@ -521,7 +534,7 @@ class Run:
         kinds = [event[0] for event in self.events]
         self.n_told = len(self.history)
         if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
-            raise ValueError("answers and failures are not those of the events")
+            raise ValueError("its answers and failures differ from its events")
         names = dict.fromkeys(name for name in map(block_told, self.events) if name is not None)
         self.blocks = {name: number for number, name in enumerate(names, 1)}
 

@@ -40,14 +40,13 @@ from skgpb.utils.validation import check_callable_value, check_numbers, keyed
 
 # -- Costs and noise variances of queries ----------------------------------------------------------
 
-#: Format: parameters that may differ between queries: what stands for None, which is also the least
-#: that a number is above, or 0 for one that may be 0.
+#: Format: value of a parameter that is None. If it is not 0, values must be above 0, else >= 0.
 DEFAULTS = {"cost": 1.0, "alpha": 0.0}
 
 
 def differs(alpha: Any) -> bool:
-    """Return whether noise variances differ between queries."""
-    if alpha is None or isinstance(alpha, float):  # a round asks nine times
+    """Return whether ``alpha`` has a noise variance for each query instead of a common one."""
+    if alpha is None or isinstance(alpha, float):  # fast path: called nine times in a round
         return False
     return np.ndim(alpha) > 0
 
@@ -59,9 +58,9 @@ class CostModel:
     Parameters
     ----------
     queries : ArmSet
-        The set. Where it stands for all of some sizes there is a number for each of these.
+        The set. If it contains all cells of some sizes, there is one number for each size.
     cost, alpha : number, array-like or None
-        As the user gave them. In a box of points the cost may be a function of a setting.
+        Parameters of the user. In a box of points the cost may be a function of a setting.
     """
 
     queries: ArmSet
@@ -78,27 +77,27 @@ class CostModel:
 
     @property
     def least(self) -> float:
-        """Cost of the cheapest answer; 0 where it is not known."""
+        """Cost of the cheapest answer; 0 if the cost is a function."""
         return 0.0 if self._costs is None else float(self._costs.min())
 
     @property
     def of_groups(self) -> np.ndarray:
-        """Costs of queries, or of the sizes of cells."""
-        assert self._costs is not None  # a function is for points, which have no groups
+        """Cost of each cost group: of each query, or of each size of cells."""
+        assert self._costs is not None  # a cost function is for points, which have no groups
         return self._costs
 
     @property
     def typical_noise(self) -> float | None:
-        """Return a typical noise variance; None if only one is given."""
+        """Median noise variance of the queries; None if all have the same."""
         return None if self._alphas is None else float(np.median(self._alphas))
 
     def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the costs of all queries and what noise is expected of their answers.
+        """Return the costs of all queries and the noise variances of their answers.
 
         Parameters
         ----------
         level : float
-            The usual noise variance.
+            Noise variance of all answers if ``alpha`` has none for each query.
 
         Returns
         -------
@@ -117,19 +116,19 @@ class CostModel:
     # -- of one query ---------------------------------------------------------------------------
 
     def cost_of(self, query: Arm | PointsQuery) -> float:
-        """Return the cost of an answer to a query; 0 if it is none of the queries."""
+        """Return the cost of an answer to a query; 0 if the query is not in the set."""
         if self._costs is None:
             return self._cost_at(query.points[0])
         found = self._of(query, self._costs)
         return 0.0 if found is None else found
 
     def noise_of(self, query: Arm | PointsQuery, level: float) -> float:
-        """Noise variance that is expected of an answer; ``level`` is the usual one."""
+        """Return the noise variance of an answer; ``level`` if the query has none of its own."""
         found = None if self._alphas is None else self._of(query, self._alphas)
         return level if found is None else found
 
     def _cost_at(self, point: np.ndarray) -> float:
-        """Return what the user's function says of a point, or of its setting."""
+        """Return the cost of a point (d,) by the user's function of points or settings."""
         space = self.queries.space
         cost = check_callable_value(
             self.cost, point if space is None else space.setting(point), "cost"
@@ -139,14 +138,14 @@ class CostModel:
         return cost
 
     def _of(self, query: Arm | PointsQuery, numbers: np.ndarray) -> float | None:
-        """Return the number of a query, given those of the kinds; None if there is none."""
+        """Return the entry of ``numbers`` for the cost group of a query; None if it has none."""
         kind = self.queries.cost_group(query)
         return float(numbers[kind]) if kind >= 0 else None
 
-    # -- what was given -------------------------------------------------------------------------
+    # -- validation -----------------------------------------------------------------------------
 
     def _numbers(self, name: str, given: Any) -> np.ndarray:
-        """Check a parameter with a number for every query, or for every size of cells."""
+        """Return a parameter as an array (n_cost_groups,), or raise ValueError."""
         queries, default = self.queries, DEFAULTS[name]
         n = queries.n_cost_groups
         if given is None:
@@ -164,15 +163,15 @@ class CostModel:
         return numbers.astype(np.float64)
 
 
-class QueryPrices:
-    """Costs and noise variances of the queries of a set, as a search reads them.
+class QueryCosts:
+    """Costs and noise variances of indirect queries, with the interface of :class:`CostModel`.
 
     Parameters
     ----------
     queries : QuerySet or QueryTree
-        The set; it knows the costs.
+        The set, which has the costs.
     alpha : float, callable or None
-        Noise variance of an answer; a callable takes what the set says of a query.
+        Noise variance of an answer; a callable takes ``queries.argument(query)``.
     """
 
     def __init__(self, queries: QuerySet | QueryTree, alpha: Any) -> None:
@@ -189,18 +188,18 @@ class QueryPrices:
 
     @property
     def least(self) -> float:
-        """Return a lower bound on the cost of an answer."""
+        """Lower bound on the cost of an answer."""
         return self._queries.least_cost
 
     @property
     def typical_noise(self) -> float | None:
-        """The smallest noise variance; None if only one is given."""
+        """Smallest noise variance of a query; None if all have the same."""
         return None if self._noises is None else float(self._noises.min())
 
     def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Costs of all candidates, and noise variances of their answers.
+        """Return costs and noise variances, of shape (n_queries,), of all candidates.
 
-        ``level`` is the usual noise variance.
+        ``level`` is the noise variance of all answers unless ``alpha`` is a function.
         """
         costs = self._queries.costs
         return costs, np.full(len(costs), level) if self._noises is None else self._noises
@@ -210,34 +209,34 @@ class QueryPrices:
         return query.cost
 
     def noise_of(self, query: IndirectQuery, level: float) -> float:
-        """Noise variance that is expected of an answer; ``level`` is the usual one."""
+        """Return the noise variance of an answer; ``level`` unless ``alpha`` is a function."""
         return level if self._alpha is None else self._noise_at(self._queries.argument(query))
 
     def _noise_at(self, argument: Any) -> float:
         return check_callable_value(self._alpha, argument, "alpha")
 
 
-# -- Target-size cells, which are compared without a model -----------------------------------------
+# -- Target-size cells: queries that are cells of the sizes of targets -----------------------------
 
 
 @dataclass
 class TargetSizes:
-    """The queries that are cells of the wanted sizes, and when one of them is asked.
+    """Target-size cells: the queries of the sizes of targets, and when the search asks for them.
 
-    Answers about other sizes inform about wanted cells only through the kernel, and a default
-    kernel is a guess. The initial design therefore consists of wanted cells, if these can be asked,
-    and a rule that relies on its posterior asks for one in every other round. If wanted cells cost
-    more than others, the initial design takes all sizes in turn. If costs differ, at least half of
-    the budget goes to wanted cells (decision D-H30).
+    Answers about other sizes inform about target-size cells only through the kernel, and a default
+    kernel is a guess. The initial design therefore consists of target-size cells, and a rule that
+    relies on its posterior asks for one in every other round. If target-size cells cost more than
+    others, the initial design takes all sizes in turn. If costs differ, at least half of the budget
+    goes to target-size cells (decision D-H30).
 
     Parameters
     ----------
     queries : FreeCells
         All possible queries.
     numbers : ndarray of int
-        Numbers of the wanted sizes of queries.
+        Indices of the target sizes among the sizes of queries.
     spent : float, default=0.0
-        Cost of the wanted queries so far.
+        Total cost of the answers about target-size cells.
     """
 
     queries: FreeCells
@@ -250,7 +249,11 @@ class TargetSizes:
     def of(
         cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, cost_model: CostModel
     ) -> TargetSizes | None:
-        """Note which sizes of queries are sizes of targets; None if that does not matter."""
+        """Return the target sizes of a search, and set the sizes of its initial design.
+
+        None if no query has the size of a target, if the kernel is not the default one for cells,
+        or with several fidelities.
+        """
         queries, targets = sets
         if not (isinstance(queries, FreeCells) and isinstance(targets, FreeCells)):
             return None
@@ -262,7 +265,10 @@ class TargetSizes:
         return cls(queries, numbers)
 
     def among(self, free: np.ndarray) -> np.ndarray:
-        """Return which of the free queries are wanted, or all of them if none is."""
+        """Return the mask of free queries with a target size; of all free queries if none has one.
+
+        ``free`` is a mask (n_queries,).
+        """
         wanted = free & np.isin(self.queries.size_of, self.numbers)
         return wanted if wanted.any() else free
 
@@ -273,7 +279,10 @@ class TargetSizes:
         pending: Sequence[Arm | PointsQuery],
         cost_model: CostModel,
     ) -> bool:
-        """Return whether a wanted cell is asked in a round, from 0, after ``spent`` was paid."""
+        """Return whether the search asks for a target-size cell in ``round``, counted from 0.
+
+        ``spent`` is the cost of all answers so far.
+        """
         if not cost_model.differ:
             return (round + len(pending)) % 2 == 0
         costs = [cost_model.cost_of(query) for query in pending]
@@ -282,7 +291,7 @@ class TargetSizes:
         return 2.0 * on_wanted <= spent + sum(costs)
 
     def pay(self, query: Arm | PointsQuery, price: float) -> None:
-        """Note what an answer has cost."""
+        """Add the cost of an answer to ``spent`` if its query is a target-size cell."""
         if self._is_one(query):
             self.spent += price
 
@@ -294,19 +303,19 @@ class TargetSizes:
 
 
 class PosteriorIncumbents(Incumbents):
-    """The best of what a process observed and tracks.
+    """Incumbents among the observed points and the tracked targets of a process.
 
     Parameters
     ----------
     targets : ArmSet
-        The targets, the last rows that are tracked.
+        The targets; their rows are the last tracked rows of ``gp``.
     gp : GaussianProcess
         The posterior.
     optimistic : bool
-        Whether targets that may be the best are followed as well.
+        Whether candidates also follow targets of a large upper bound.
     utility : Utility or None
-        What means are worth where evaluations fail or limits may not hold, and candidates do not
-        follow them.
+        Discount of means for failures and limits, so that candidates do not follow infeasible
+        points; None if everything is feasible.
     """
 
     def __init__(
@@ -319,7 +328,7 @@ class PosteriorIncumbents(Incumbents):
     ) -> None:
         self._targets, self._gp = targets, gp
         self.most = max(1, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
-        # Candidates move one set after the other, all to the same places.
+        # Copied here, before anything moves: queries and targets then move to the same points.
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
         self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
@@ -329,11 +338,11 @@ class PosteriorIncumbents(Incumbents):
         self._places: np.ndarray | None = None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return points (n, d), observed ones and candidates, and the posterior of f there."""
+        """Return points (n, d), observed ones and candidates, and utilities (n,) of f there."""
         observed, posterior = self._gp.observed, self._gp.posterior
         d = self._targets.layout.n_sides
         rows = observed.rows
-        # Mean of f at the observations: the answers less the noise in them.
+        # Posterior mean of f at the observations: answers - noises * weights, without a solve.
         told = posterior.targets() - posterior.noises() * posterior.weights()
         if observed.offsets is not None:
             single = np.diff(observed.offsets) == 1
@@ -351,14 +360,14 @@ class PosteriorIncumbents(Incumbents):
         return np.concatenate(points)[:, :d], np.concatenate(values)
 
     def places(self) -> np.ndarray:
-        """Return the places of the best targets."""
+        """Return the points or centres (k, d) of the best targets."""
         if self._places is None:
             self._places = best_places(self._targets, self._means, self._spread)
         return self._places
 
 
 class IncumbentsInContext(Incumbents):
-    """The best of what is known in a context, where nothing is tracked yet.
+    """Incumbents in a context in which no targets are tracked yet.
 
     Parameters
     ----------
@@ -367,9 +376,10 @@ class IncumbentsInContext(Incumbents):
     gp : GaussianProcess
         The posterior.
     optimistic : bool
-        Whether targets that may be the best are followed as well.
+        Whether candidates also follow targets of a large upper bound.
     seen : callable or None
-        Returns rows that were observed, in whatever context, to be followed as well.
+        Returns the rows (m, n_columns) observed in all contexts. Candidates then follow their
+        actions as well.
     """
 
     def __init__(
@@ -384,7 +394,7 @@ class IncumbentsInContext(Incumbents):
         self._places: np.ndarray | None = None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the points that were observed and the candidates, and the means of f there."""
+        """Return points (n, d), observed actions and candidates, and means (n,) of f there."""
         layout, context, rows = self._targets.layout, self._targets.context, self._targets.rows
         if self._seen is not None and context is not None:
             seen = layout.with_contexts(context, layout.actions_of(self._seen()))
@@ -392,7 +402,7 @@ class IncumbentsInContext(Incumbents):
         return layout.actions_layout.places(layout.actions_of(rows)), self._gp.moments(rows)
 
     def places(self) -> np.ndarray:
-        """Return the places of the best targets."""
+        """Return the points or centres (k, d) of the best targets."""
         if self._places is None:
             mean, std = self._gp.moments(self._targets.rows, std=True)
             self._places = best_places(self._targets, mean, std if self._optimistic else None)
@@ -408,20 +418,21 @@ def followed(
     optimistic: bool,
     seen: Callable[[], np.ndarray],
 ) -> tuple[ArmSet, ArmSet]:
-    """Return queries and targets whose candidates follow the best targets in their context.
+    """Return queries and targets whose candidates are resampled around the best of their context.
 
     Parameters
     ----------
     queries, targets : ArmSet
-        In the context, with candidates that fill the box; the same object where arms are pulled.
+        The sets in the context, with candidates that fill the box; one object if the queries are
+        the targets.
     gp : GaussianProcess
         The posterior.
     rng : Generator
-        Scatters candidates around the best.
+        Scatters candidates around the best targets.
     optimistic : bool
-        Whether targets that may be the best are followed as well.
+        Whether candidates also follow targets of a large upper bound.
     seen : callable
-        Returns rows that were observed, in whatever context.
+        Returns the rows (m, n_columns) observed in all contexts.
     """
     if not (queries.follows or targets.follows):
         return queries, targets
@@ -435,18 +446,17 @@ def followed(
 
 
 def _moved(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
-    """Return a set with some candidates moved to incumbents and around them."""
+    """Return a copy of a set with some candidates moved to incumbents and around them."""
     out = copy(each)
     out.resample(incumbents, rng)
     return out
 
 
 def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -> np.ndarray:
-    """Return the places of the best targets, points or centres (k, d), at most a few.
+    """Return the points or centres (k, d) of the best targets, at most ``N_CENTERS``.
 
     With standard deviations ``spread``, targets of large mean alternate with targets of large upper
-    bound: cells that follow only means stay on one hill, although another may be higher (decision
-    D-H31).
+    bound. Otherwise all cells stay on one hill, although another may be higher (decision D-H31).
     """
     ranked = [means] if spread is None else [means, means + defaults.FOLLOWED_OPTIMISM * spread]
     n = defaults.N_CENTERS
@@ -461,16 +471,17 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
 
 
 class ExpectedAnswers:
-    """What a process knows once pending queries are answered as it expects.
+    """Cache of the posterior given the expected answers to pending queries.
 
-    In a batch every query is added to those before it, whose answers are expected already.
+    A batch grows by one query at a time, and each step adds only the last query to the cached
+    process.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin again: the process has changed."""
+        """Empty the cache, because the process has changed."""
         # Pending queries with their noise variances, and the process that expects their answers.
         self._known: tuple[list[tuple[Any, float]], GaussianProcess | None] = [], None
 
@@ -484,16 +495,16 @@ class ExpectedAnswers:
         blocks: list[np.ndarray],
         noises: np.ndarray,
     ) -> GaussianProcess:
-        """Return the process, or a copy that expects answers.
+        """Return the process if no query is pending, or else a copy given the expected answers.
 
         Parameters
         ----------
         process : GaussianProcess
-            The same one in every call, unless everything was forgotten.
+            The same object in every call between two calls of :meth:`forget`.
         pending : list of queries
             The queries.
         blocks : list of ndarray of shape (n_rows, n_columns)
-            Functionals that they will tell.
+            Rows of the functional that each query observes.
         noises : ndarray of shape (k,)
             Noise variances of these answers, in the user's units.
         """
@@ -512,18 +523,18 @@ class ExpectedAnswers:
 class PosteriorCache:
     """Queries and targets whose posterior a process tracks, and the covariances of their pairs.
 
-    Candidates that stand for a box move once in a round, or whenever a context is entered.
+    The candidates of a box move once in a round, or whenever a context is entered.
 
     Parameters
     ----------
     sets : pair of ArmSet
-        Queries and targets; the same object twice where arms are pulled.
+        Queries and targets; the same object twice if the queries are the targets.
     gp : GaussianProcess
         The posterior.
     optimistic : bool
-        Whether candidates follow targets that may be the best as well.
+        Whether candidates also follow targets of a large upper bound.
     over_tasks : bool
-        Whether several functions are asked. All candidates then move when something was learned.
+        Whether queries are about several functions. All candidates then move after a refit.
 
     Attributes
     ----------
@@ -550,26 +561,26 @@ class PosteriorCache:
         self.are_one: bool = self.queries is self.targets
         self.refreshed_at = -1
         self._optimistic, self._over_tasks = optimistic, over_tasks
-        # The context that was entered, and the round if candidates follow the posterior.
+        # The present context as bytes, and the round if candidates follow the posterior.
         self._entered: tuple[bytes, int | None] | None = None
         self.invalidate(gp)
 
-    # -- what is tracked ----------------------------------------------------------------------
+    # -- tracked functionals ------------------------------------------------------------------
 
     def invalidate(self, gp: GaussianProcess) -> None:
-        """Forget what depends on hyperparameters; ``gp`` has others, or is another one."""
+        """Drop everything that depends on hyperparameters, and use ``gp`` from now on."""
         self.gp = gp
         self._slope: float | None = None
         self._renew_covariances()
 
     def _renew_covariances(self) -> None:
-        # None before they are asked for.
+        # None before they are computed.
         self._covariances: PairCovariances | QueryTargetCovariances | None = None
         self._root: PivotedRoot | None = None
         self._expected = ExpectedAnswers()
 
     def covariances(self) -> Any:
-        """Posterior covariances of queries and targets: of pairs where these are one set."""
+        """Return the posterior covariances of queries and targets; of all pairs if both are one."""
         if self._covariances is None and self.are_one:
             self._covariances = PairCovariances(self.gp, moving=self.queries.is_discretization)
         elif self._covariances is None:
@@ -577,7 +588,7 @@ class PosteriorCache:
         return self._covariances
 
     def root(self) -> PivotedRoot | None:
-        """A root of the prior covariance of targets that stay and are smooth; None for others."""
+        """Return a root of the prior covariance of the targets; None if they move or are rough."""
         if self._root is None and self.targets.has_root:
             gp, n = self.gp, len(self.queries.rows)
             targets = Functionals.of_rows(gp.tracked.rows[n:])
@@ -587,10 +598,14 @@ class PosteriorCache:
         return self._root
 
     def observing(self, slot: int, noise: float) -> None:
-        """Let covariances that were asked for follow an observation that is about to be made.
+        """Update the covariances for an observation that the process is about to make.
 
-        ``slot`` is the row of a query that is tracked, -1 for any other; ``noise`` its variance in
-        the user's units.
+        Parameters
+        ----------
+        slot : int
+            Slot of the observed functional; -1 if it is not tracked.
+        noise : float
+            Its noise variance in the user's units.
         """
         self._expected.forget()
         if self._covariances is not None:
@@ -602,23 +617,26 @@ class PosteriorCache:
         self._renew_covariances()
 
     def _rows(self) -> np.ndarray:
-        """Return what is tracked: the rows of queries, and those of targets if they are others."""
+        """Return the rows to track: of the queries, followed by those of other targets."""
         if self.are_one:
             return self.queries.rows
         return np.concatenate([self.queries.rows, self.targets.rows])
 
     def _retrack(self, slots: np.ndarray) -> None:
-        """Track what lies in some slots now."""
+        """Track the present rows of these slots, after their candidates have moved."""
         self.gp.track(self._rows()[slots], slots)
         self._expected.forget()
         if self._covariances is not None:
             self._covariances.invalidate(slots)
 
     def slot_of(self, query: Arm | PointsQuery) -> int:
-        """Row of a query that is tracked, or of a candidate that is put there; or -1."""
+        """Return the slot of a query, after moving a free candidate to it if necessary.
+
+        -1 if that is impossible.
+        """
         slot = self.queries.slot_of(query)
         if slot < 0:
-            # A tracked query is followed at a fraction of the cost.
+            # Speed: an observation of a tracked query updates the posterior at a lower cost.
             slot = self.queries.move_to(query)
             if slot >= 0:
                 self._retrack(np.array([slot]))
@@ -633,14 +651,14 @@ class PosteriorCache:
     def known(
         self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray
     ) -> QueryTargetPosterior:
-        """Return covariances of pairs of queries and targets, given pending queries.
+        """Return the joint posterior of queries and targets, given pending queries.
 
         Parameters
         ----------
         pending : list of queries
             Queries that are being evaluated.
         blocks : list of ndarray of shape (n_rows, n_columns)
-            Functionals that they will tell.
+            Rows of the functional that each of them observes.
         noises : ndarray of shape (k,)
             Noise variances of these answers, in the user's units.
         """
@@ -661,7 +679,7 @@ class PosteriorCache:
         learned: bool,
         utility: Callable[[], Utility | None],
     ) -> None:
-        """Let candidates follow the posterior, once in a round; not in contexts.
+        """Move the candidates around the incumbents, once in a round; not in contexts.
 
         Parameters
         ----------
@@ -670,11 +688,11 @@ class PosteriorCache:
         theta : float
             Probability with which the grid of Theorem 2 may fail.
         make_rng : callable
-            Makes the generator that scatters candidates of this round around the best.
+            Makes the random generator of the candidates of this round.
         learned : bool
-            Whether hyperparameters were learned since the last round.
+            Whether hyperparameters were refitted since the last round.
         utility : callable
-            Returns what means are worth where evaluations fail or limits may not hold.
+            Returns the discount of means for failures and limits, see :class:`PosteriorIncumbents`.
         """
         if self.refreshed_at == round or self.queries.layout.n_context:
             return
@@ -690,12 +708,12 @@ class PosteriorCache:
         )
         for each in moving:
             if learned and self._over_tasks:
-                each.resample_all()  # they have followed the best of other hyperparameters
+                each.resample_all()  # the old hyperparameters had other incumbents
             first = 0 if each is self.queries else len(self.queries.rows)
             self._retrack(first + each.resample(incumbents, rng))
 
     def largest_slope(self) -> float:
-        """Largest slope that the prior expects of f, known until hyperparameters change."""
+        """Return the largest prior standard deviation of a slope of f; cached until a refit."""
         if self._slope is None:
             self._slope = self.queries.largest_slope(self.gp.deviations)
         return self._slope
@@ -709,7 +727,7 @@ class PosteriorCache:
         make_rng: Callable[[], np.random.Generator],
         seen: Callable[[], np.ndarray],
     ) -> None:
-        """Track queries and targets in a context: O(n t^2), unless they are tracked already."""
+        """Track queries and targets in a context: O(n t^2), or O(1) if they are tracked already."""
         follow = any(each.follows for each in self.sets)
         entered = (context.tobytes(), round if follow else None)
         if entered != self._entered:
@@ -723,9 +741,9 @@ class PosteriorCache:
         make_rng: Callable[[], np.random.Generator],
         seen: Callable[[], np.ndarray],
     ) -> tuple[ArmSet, ArmSet]:
-        """Return queries and targets in a context; their candidates follow the best ones there.
+        """Return queries and targets in a context, with candidates around the best ones there.
 
-        ``seen`` returns the rows that were observed, in whatever context.
+        ``seen`` returns the rows (m, n_columns) observed in all contexts.
         """
         queries, targets = self._sets_at_context(context)
         if not len(self.gp.observed):
@@ -738,16 +756,16 @@ class PosteriorCache:
         queries = self.sets[0].with_context(context)
         return queries, queries if self.are_one else self.sets[1].with_context(context)
 
-    # -- what was told before the first round, and files --------------------------------------
+    # -- evaluations given to ``fit``, and files ----------------------------------------------
 
     def begin_again(self) -> None:
-        """Let candidates move in this round once more, for answers that came without a query."""
+        """Allow candidates to move once more in this round, after evaluations given to ``fit``."""
         self.refreshed_at, self._entered = -1, None
         self._renew_covariances()
 
     @property
     def _place(self) -> tuple[np.ndarray, int | None] | None:
-        """The context that was entered, and when."""
+        """The present context, and the round in which it was entered; kept in files."""
         if self._entered is None or self.queries.context is None:
             return None
         return self.queries.context, self._entered[1]
@@ -764,16 +782,16 @@ class PosteriorCache:
 
 
 class OutcomeModels:
-    """A model of each outcome, like that of f, which follows what was measured.
+    """Models of the limited outcomes: each outcome has a model like that of f.
 
     Parameters
     ----------
     feedback : Feedback
-        It makes their kernels.
+        Makes the kernel over rows.
     queries : ArmSet
-        It says what a query observes.
+        Returns the rows of the functional that a query observes.
     model : Model
-        That of f, before it has learned anything.
+        The model of f, before its first observation.
     """
 
     def __init__(self, feedback: Feedback, queries: ArmSet, model: Model) -> None:
@@ -786,22 +804,22 @@ class OutcomeModels:
             origin=model.process.origin,
             seed=model.seed,
         )
-        # By name: the model, how many events it has seen, and what it expects of pending queries.
+        # By name: the model, the number of events it has observed, and its expected answers.
         self._known: dict[str, tuple[Model, int, ExpectedAnswers]] = {}
 
     def model_of(self, name: str, record: Run, options: ModelOptions) -> Model:
-        """Return the model of an outcome, once it has seen all of a record.
+        """Return the model of an outcome, given all events of a run.
 
         Parameters
         ----------
         name : str
             Name of the outcome.
         record : Run
-            The record of the run.
+            The run.
         options : ModelOptions
-            How f is learned.
+            Options of the model of f.
         """
-        # It is put back at the end: after an interruption it begins anew.
+        # Removed until it is complete: after an interruption the next call starts a new model.
         known = self._known.pop(name) if name in self._known else None
         model, n_seen, expected = known or (self._new(options), 0, ExpectedAnswers())
         for i, (kind, *rest) in enumerate(record.events[n_seen:], n_seen):
@@ -816,12 +834,12 @@ class OutcomeModels:
         return model
 
     def _new(self, options: ModelOptions) -> Model:
-        """Return a model that has learned nothing."""
+        """Return a model without observations."""
         own = replace(
             options,
             noise=None,
             optimizer=None if options.optimizer == CONSISTENT else options.optimizer,
-            # Where a limit lies is found from few answers, and a second of all it takes is short.
+            # A limit must be located from few answers, and these refits are cheap.
             relearn="growing" if options.relearn == "doubling" else options.relearn,
             normalize_y=True,
         )
@@ -830,11 +848,11 @@ class OutcomeModels:
     def constraints(
         self, limits: Any, record: Run, options: ModelOptions, pending: Sequence[Any]
     ) -> OutcomeConstraints | None:
-        """Return what is known of limits once pending queries are answered as expected.
+        """Return the limits with their posteriors, given the expected answers to pending queries.
 
-        It is None without limits, or answers.
+        None without limits, before the first observation, and if no outcome was measured.
         """
-        if not limits or not record.n_known:
+        if not limits or not record.n_observations:
             return None
         blocks = [self._queries.block_of(query) for query in pending]
         known = []
@@ -849,26 +867,26 @@ class OutcomeModels:
 
 # -- The recommendation ----------------------------------------------------------------------------
 
-# Methods that recommend one of the queries that were answered.
+# Methods that recommend one of the answered queries.
 ANSWERED = frozenset({"best_observed", "shrinkage"})
 
 
-def best_known(means: np.ndarray, variances: np.ndarray) -> int:
-    """Return the number of the largest mean; among ties, the one of the smallest variance.
+def argmax_mean(means: np.ndarray, variances: np.ndarray) -> int:
+    """Return the index of the largest mean; among ties, the one of the smallest variance.
 
     Ties are common: after one answer all means far from it are equal.
     """
-    # Means may all be zero but for rounding, which is in proportion to what is not known of them.
+    # Rounding: if all means are 0, their errors are proportional to the standard deviations.
     among = tied(means, min(1.0, max(size_of(means), sqrt(variances.max()))))
     return int(among[argmax_first(-variances[among])])
 
 
-def means_of_possible(
+def mask_infeasible_means(
     targets: ArmSet, means: np.ndarray, possible: IsFeasible | None
 ) -> tuple[np.ndarray, IsFeasible | None]:
-    """Return means, below all others where a target may not be recommended.
+    """Return means (n,), lowered below all others for infeasible targets, and ``possible``.
 
-    Where none may, means are as they were, and so is what may be recommended: everything.
+    If no target is feasible, return the means unchanged, and None instead of ``possible``.
     """
     if possible is None:
         return means, None
@@ -885,21 +903,21 @@ def polished(
     gp: GaussianProcess,
     possible: IsFeasible | None = None,
 ) -> Arm:
-    """Return the query of a row, or of its size the one of the largest mean, wherever it lies.
+    """Return the target of a slot, or a better one of the same size between the candidates.
 
     Parameters
     ----------
     targets : ArmSet
-        The targets, in their context, if they are in one. Where they stand for all regions of a
-        size, local searches begin at the best rows.
+        The targets, in their context, if there are contexts. If they contain all regions of a size,
+        local searches for the largest mean start from the best candidates.
     slot : int
-        Number of the best row.
+        Slot of the best candidate.
     means : ndarray of shape (n,)
         Means of all rows, in units of the process.
     gp : GaussianProcess
         The posterior.
     possible : callable or None, default=None
-        Returns which rows may be recommended; None stands for all.
+        Returns a mask of the feasible rows; None if all rows are feasible.
     """
     placements = targets.placements_of(slot)
     if placements is None:
@@ -912,7 +930,7 @@ def polished(
         found = (gp.moments(rows) - gp.offset) / gp.scale
         return found if possible is None else np.where(possible(rows), found, means.min())
 
-    # Ties are relative to the variation of f, where the prior is in other units than its answers.
+    # Ties are relative to the variation of f: the prior may be in other units than the answers.
     unit = size_of(means - means.min()) or 1.0
     starts = best_apart(placements.coordinates, means[placements.alike], placements.bounds)
     best, top = maximise_in_box(value, placements.coordinates[starts], placements.bounds, unit)
@@ -921,8 +939,8 @@ def polished(
     return targets.arm_in(placements, best)
 
 
-#: Values of answered queries, by the name of a method: the answers, the means of a query's own
-#: answers, shrunk to that of all, and the posterior means.
+#: Values of observations by the name of a method: the answers, the means of each query's own
+#: answers, shrunk to the mean of all answers, and the posterior means.
 VALUES: dict[str, Callable[[Model], np.ndarray]] = {
     "best_observed": lambda model: model.process.posterior.targets(),
     "shrinkage": lambda model: model.shrinkage_means(),
@@ -933,7 +951,7 @@ VALUES: dict[str, Callable[[Model], np.ndarray]] = {
 def best_answered(
     arms: ArmSet, model: Model, method: str, possible: IsFeasible | None = None
 ) -> Arm | None:
-    """Return the best query of an answer that is no outlier; None if there is none to name.
+    """Return the answered query of the largest value, outliers left out; None if there is none.
 
     Parameters
     ----------
@@ -942,9 +960,9 @@ def best_answered(
     model : Model
         The model of f.
     method : str
-        Name of the values that are compared.
+        Name in :data:`VALUES` of the values to compare.
     possible : callable or None, default=None
-        Returns which blocks of rows may be recommended; None stands for all.
+        Returns a mask of the feasible functionals, given by their rows; None if all are feasible.
     """
     observed, outlying = model.process.observed, model.diagnosis.outlying
     blocks = [*observed]
@@ -958,7 +976,7 @@ def best_answered(
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The best of a set of targets, as far as is known.
+    """Recommendation of a target, or of an answered query.
 
     Parameters
     ----------
@@ -967,9 +985,9 @@ class Recommendation:
     model : Model
         The model of f.
     feasibility : Feasibility
-        What is known of failures and limits.
+        Probabilities of failures and of limits.
     is_observable : bool
-        Whether the query of the best answer may be what is to be found.
+        Whether an answered query may be recommended as a target.
     """
 
     queries: ArmSet
@@ -980,17 +998,17 @@ class Recommendation:
 
     @property
     def method(self) -> RecommendMethod:
-        """Name of the method that is best known."""
+        """Name of the default method, which depends on the diagnosis of the answers."""
         method = self.model.diagnosis.method if self.is_observable else "posterior"
         possible = method not in ANSWERED or self.answered(method) is not None
         return method if possible else "posterior"
 
     def answered(self, method: str) -> Arm | None:
-        """Return the best of the queries that were answered; None if there is none to name."""
+        """Return the best answered feasible query by a method; None if there is none."""
         return best_answered(self.queries, self.model, method, self.feasibility.kept)
 
     def target(self, means: np.ndarray, variances: np.ndarray) -> Arm:
-        """Return the best target by the posterior, given the moments of all."""
+        """Return the best feasible target by the posterior, given moments (n_targets,) of all."""
         feasibility, targets = self.feasibility, self.targets
         if self.is_observable and targets is self.queries and not feasibility.is_certain:
             known = self.answered("posterior")
@@ -999,6 +1017,6 @@ class Recommendation:
         possible, limits = feasibility.possible, feasibility.limits
         if limits is not None and possible is not None and not possible(targets.rows).any():
             return targets.arm(limits.nearest(targets.rows))
-        means, possible = means_of_possible(targets, means, possible)
-        best = best_known(means, variances)
+        means, possible = mask_infeasible_means(targets, means, possible)
+        best = argmax_mean(means, variances)
         return polished(targets, best, means, self.model.process, possible)

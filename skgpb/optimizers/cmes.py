@@ -1,9 +1,9 @@
 r"""Conditional max-value entropy search (CMES).
 
 One round: draw samples of f* = max f from the posterior of f, and ask the query a whose answer
-carries the most information about them per unit cost; the answer updates the joint posterior of f
-and g. The round is that of every search over two sets; here are the score, ``acquisition``, and
-the samples.
+carries the most information about f* per unit cost; the answer updates the joint posterior of f
+and g. The round is that of every search over two sets; this module has the score,
+``acquisition``, and the samples.
 
 Eq. 7 of [Zhang2025]_ truncates the noiseless g(a) at a sample of f* and cannot tell an
 informative query from one that is drowned in noise. Appendix A includes the noise of the answer;
@@ -16,18 +16,18 @@ its last formula lacks the normaliser and has the wrong sign. Corrected (decisio
     B(\gamma, w) = A(\gamma) - w\, h(\gamma)\,
     \mathrm{E}\left[ \frac{A(S)}{h(S)} \right], \qquad S \sim N(\gamma w, \rho^2),
 
-which is eq. 7 without noise and 0 where noise is all there is. The expectation of one smooth
-function is all that is left of the paper's numerical integral.
+which is eq. 7 without noise, and 0 if the answer is only noise. The expectation of one smooth
+function remains of the paper's numerical integral.
 
-Both forms know only that g(a) <= f*, which says little where answers are blurred: g then stays
-below f* anyway, and queries around the largest *answer* look best. What follows takes the
-dependence of g(a) and f* from the joint posterior instead. By Stein's lemma
+Both forms use only that g(a) <= f*. That is little information about blurred answers: g is then
+below f* in any case, and queries around the largest *answer* have the best scores. The form
+"joint" derives the dependence of g(a) and f* from the joint posterior instead. By Stein's lemma
 
 .. math::
 
     \mathrm{Cov}(g(a), f^*) = \mathrm{E}\, \mathrm{Cov}(g(a), f(x^*)),
 
-posterior covariances at the maximisers :math:`x^*` of joint draws, averaged, and the information
+the mean of the posterior covariances at the maximisers :math:`x^*` of joint draws. The information
 in the part of f* that is linear in the answer is :math:`-\log(1 - \rho^2) / 2`.
 
 References
@@ -61,7 +61,7 @@ __all__ = ["CMESOptimizer"]
 
 
 class MaxValueSearch(BaseIndirectSearch[Asked]):
-    """A search by what an answer tells of f*, the largest value of f."""
+    """A search that scores queries by the information of their answers about f* = max f."""
 
     information: Literal["auto", "noiseless", "noisy", "joint"]
     max_values: Literal["draws", "gumbel"]
@@ -77,7 +77,7 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the information of an answer to each query about the largest value of f, in nats.
 
-        It is that of eq. 7 or Appendix A, or from the joint posterior.
+        It is the information of eq. 7 or of Appendix A, or from the joint posterior.
         """
         targets, unit = self.targets_, posterior.once("unit", lambda: self._unit)
         std, noise = posterior.std / unit, posterior.query_noise / unit**2
@@ -86,7 +86,7 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
             covariance = posterior.covariance_with(*best)
             return linear_information(covariance / unit**2, std, noise, variance / unit**2)
         maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
-        # Eq. 7, without noise, is "noiseless", and "auto" where the noise is one number.
+        # "auto" is "noiseless", eq. 7, if the user gives one number as noise variance.
         run = self._run
         known = run.params.alpha is not None and not callable(run.params.alpha)
         ignored = self.information == "noiseless" or (self.information == "auto" and known)
@@ -94,7 +94,7 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
         return conditional_max_value_entropy(posterior.mean / unit, std, maxima / unit, counted)
 
     def _best_of_draws(self, posterior: Round) -> tuple[np.ndarray, np.ndarray, float]:
-        """Numbers and weights of points of the best targets of draws, and the variance of f*."""
+        """Return indices and weights of the points of the best target of each draw, and Var f*."""
         values = self.targets_.values_from(posterior.draws(self.n_max_values))
         members = self.targets_.points_of(*maximisers(values))
         return *members, float(values.max(axis=1).var())
@@ -116,8 +116,8 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
         values = self.acquisition(round)
         silent = round.once("silent", lambda: not values.max() > TIE_TOLERANCE)
         if silent and self._run.n_told:
-            # Answers stay so far below f* that none tells of it: all would tie, although f is not
-            # known. The least known is asked (decision D-C12).
+            # No answer is informative about f*, although f is uncertain: ask for the least certain
+            # answer (decision D-C12).
             values = round.std / round.once("unit", lambda: self._unit)
         return values / round.cost
 
@@ -126,7 +126,7 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
 class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
     r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
 
-    Conditional max-value entropy search: it maximises f from noisy conditional expectations
+    Conditional max-value entropy search (CMES) maximises f from noisy conditional expectations
     g(a) = E[f(X) | A = a].
 
     Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
@@ -146,9 +146,9 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
     queries : array-like of shape (n_queries, q), default=None
         A finite set of queries.
     targets : Cells, array-like of shape (n_targets, d) or None, default=None
-        The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
-        points. None stands for all points. Cells need ``information="joint"``, which is then the
-        meaning of "auto": an answer may well be above the average of every cell.
+        The targets, of which the best is sought: all cells of some sizes in ``bounds``, or a list
+        of points. None stands for all points. Cells need ``information="joint"``, for which "auto"
+        then stands, because an answer may be above the average of every cell.
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a.
     information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
@@ -156,9 +156,9 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         Appendix A, which discounts answers that are mostly noise. "auto" is "noisy" if ``alpha`` is
         learned or depends on the query, and eq. 7 if it is one number. "joint" is not in the paper:
         the information in the part of f* that is linear in the answer, from their joint posterior,
-        including the noise. It looks for the maximum of f, not of g, and explores more.
+        including the noise. It seeks the maximum of f, not of g, and explores more.
     max_values : {"draws", "gumbel"}, default="draws"
-        How f* is sampled: by joint draws of f, refined between grid points, or from a Gumbel
+        Method that samples f*: joint draws of f, refined between grid points, or a Gumbel
         distribution fitted to independent marginals, which is biased high on fine grids. "joint"
         always uses draws.
     n_max_values : int, default=100
@@ -166,8 +166,8 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
 
     Notes
     -----
-    If no query has information about f*, as when answers are so blurred that they stay far below
-    it, the query with the largest uncertainty per unit cost is asked.
+    If no query has information about f*, the query with the largest uncertainty per unit cost is
+    asked. This occurs if answers are so blurred that all are far below f*.
 
     A round costs O((n + m) t) for n points and m candidates, plus the samples of f*, plus
     O(m ``n_max_values``) for eq. 7.
@@ -179,14 +179,14 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
 
     Examples
     --------
-    Doctors recommend a dose a, patients take x, which scatters around it. Averages over many
-    patients are all that is reported.
+    Doctors recommend a dose a, patients take x, which scatters around it. Only averages over many
+    patients are reported.
 
     >>> import numpy as np
     >>> from skgpb import CMESOptimizer
     >>> rng = np.random.default_rng(0)
     >>> A = rng.uniform(size=(200, 1))
-    >>> X = 0.8 * A + 0.1 + 0.05 * rng.normal(size=(200, 1))  # what was taken when a was told
+    >>> X = 0.8 * A + 0.1 + 0.05 * rng.normal(size=(200, 1))  # doses that patients took
     >>> opt = CMESOptimizer(alpha=1e-4, random_state=0).fit(X, queries=A)
     >>> for _ in range(10):
     ...     query = opt.ask()
@@ -212,7 +212,10 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         if not self._seeks_cells:
             return super()._make_targets(kernel)
         if self._box is None and isinstance(kernel, PolicyMean):
-            raise ValueError(f"targets must be points of a box of x; got {given!r}")
+            raise ValueError(
+                f"targets must be points or None without bounds, got {given!r}: the arms of a "
+                "PolicyMean have no cells"
+            )
         if self.information not in ("auto", "joint"):
             raise ValueError(
                 "information must be 'auto' or 'joint' if targets are Cells; got "
@@ -221,11 +224,11 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         return CellSet(given, kernel, self.bounds_, run.space, run.params.n_points)
 
     @property
-    def _has_rivals(self) -> bool:
-        return super()._has_rivals and not self._seeks_cells
+    def _can_bound_gap(self) -> bool:
+        return super()._can_bound_gap and not self._seeks_cells
 
     def _best(self, context: np.ndarray | None = None) -> Any:
-        """Return the best x, or the cell of the highest average, of the best of each size."""
+        """Return the best x, or the cell with the highest average among the best of each size."""
         if not self._seeks_cells:
             return super()._best(context)
         cells = [self._best_region(sides) for sides in self.targets_.sizes]
@@ -239,7 +242,7 @@ def conditional_max_value_entropy(
     max_values: np.ndarray,
     noise: np.ndarray | float | None = None,
 ) -> np.ndarray:
-    r"""Mutual information of an answer and the largest value of f, in nats.
+    r"""Return the mutual information of each answer and the largest value of f, in nats.
 
     Parameters
     ----------
@@ -253,7 +256,7 @@ def conditional_max_value_entropy(
     Returns
     -------
     information : ndarray of shape (n,)
-        At least 0, and 0 where ``std`` is below 1e-9. O(n k).
+        At least 0, and 0 where ``std`` is below 1e-9. It takes O(n k).
 
     Examples
     --------
@@ -274,10 +277,10 @@ def conditional_max_value_entropy(
 
 
 def refined_maxima(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Largest values of smooth functions between the points of a product grid (decision D-C4).
+    """Return the maxima of smooth functions from their values on a product grid (decision D-C4).
 
-    The largest grid value is biased low. Along every axis the parabola through it and its two
-    neighbours is maximised, which removes the second-order part of the bias.
+    The largest grid value is biased low. Along every axis, the maximum of the parabola through this
+    value and its two neighbours removes the second-order part of the bias.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
 r"""Conditional max-value entropy tree search (CMETS).
 
-Queries are cells of a tree over the query space: the deeper, the finer, the less noisy and the
-more expensive. One round of Algorithm 1: among the leaves and their children, ask the cell whose
-answer carries the most information about f* per unit cost, then split where it was asked.
+Queries are cells of a tree over the query space. Deeper cells are finer, less noisy and more
+expensive. One round of Algorithm 1: among the leaves L and their children L', ask the cell whose
+answer carries the most information about f* per unit cost, then split this cell.
 
-Algorithm 1 as printed leaves the siblings of a chosen child behind and lets a cell be chosen twice.
-The default update repairs both: a chosen cell leaves both sets, its parent leaves the leaves, its
-siblings are promoted to leaves, L' is the children of L, and nothing lies below ``max_depth``.
+Algorithm 1 as printed loses the siblings of a chosen child, and may choose a cell twice. The
+default update repairs both. The chosen cell leaves both sets, and its parent leaves L. Its siblings
+and its children become leaves. L' is the set of children of L, and no cell is below ``max_depth``.
 
 References
 ----------
@@ -50,8 +50,15 @@ __all__ = ["CMETSOptimizer"]
 class CellWindow:
     """Centres and half-widths of the images of cells, for rows [centre, K^-depth].
 
-    Exact for maps that act on each coordinate alone and are linear within a cell; otherwise the
-    box around the images of opposite corners, filled evenly.
+    They are exact for maps that act on each coordinate alone and are linear within a cell. For
+    other maps the image is approximated by the box around the images of two opposite corners.
+
+    Parameters
+    ----------
+    side : ndarray of shape (q,)
+        Sides of the root cell.
+    map : callable or None
+        The map from queries (n, q) to points (n, d). None is the identity.
     """
 
     side: np.ndarray
@@ -66,12 +73,12 @@ class CellWindow:
         return lower, upper
 
     def location(self, A: np.ndarray) -> np.ndarray:
-        """Centres (n, d)."""
+        """Return the centres (n, d) of the images of rows (n, q + 1)."""
         lower, upper = self._corners(A)
         return 0.5 * (lower + upper)
 
     def scale(self, A: np.ndarray) -> np.ndarray:
-        """Half-widths (n, d)."""
+        """Return the half-widths (n, d) of the images of rows (n, q + 1)."""
         lower, upper = self._corners(A)
         return 0.5 * np.abs(upper - lower)
 
@@ -82,7 +89,7 @@ def default_cost(depth: int) -> float:
 
 
 class ActiveCells:
-    """The sets of Algorithm 1, of nodes (depth, index).
+    """The sets of cells of Algorithm 1, as nodes (depth, index).
 
     Parameters
     ----------
@@ -106,7 +113,10 @@ class ActiveCells:
         self.asked: set[tuple[int, int]] = set()
 
     def available(self, pending: Collection[IndirectCell]) -> list[IndirectCell]:
-        """Return the available cells, by depth and index; asked ones if none is left."""
+        """Return the cells that can be asked, by depth and index; if none is left, asked cells.
+
+        These are the leaves and their children, without the pending cells.
+        """
         nodes = self.leaves | self.children
         waiting = {(query.depth, query.index) for query in pending}
         free = (nodes - waiting) or (self.asked - waiting)
@@ -117,7 +127,10 @@ class ActiveCells:
         return [self._tree.cell(node) for node in sorted(free)]
 
     def farthest(self, pending: Collection[IndirectCell]) -> IndirectCell | None:
-        """Return the cell farthest from those asked, among the coarsest ones below the root."""
+        """Return the cell farthest from all asked and pending cells.
+
+        It is one of the coarsest available cells below the root; None if there is none.
+        """
         below = [cell for cell in self.available(pending) if cell.depth > 0]
         cells = [cell for cell in below if cell.depth == below[0].depth]
         if not cells:
@@ -129,7 +142,7 @@ class ActiveCells:
         return None if number is None else cells[number]
 
     def observe(self, cell: IndirectCell, literally: bool) -> None:
-        """Update the sets once a cell has an answer, as Algorithm 1 is printed or repaired."""
+        """Update the sets after an answer to a cell, by Algorithm 1 as printed or repaired."""
         node = cell.depth, cell.index
         self.asked.add(node)
         if node not in self.leaves and node not in self.children:
@@ -168,7 +181,8 @@ class ActiveCells:
 class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     """Find the best input from answers at several resolutions with different costs.
 
-    It maximises f from averages over cells or windows, where a finer resolution costs more.
+    Conditional max-value entropy tree search (CMETS) maximises f from averages over cells or
+    windows, where a finer resolution costs more.
 
     Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
 
@@ -178,7 +192,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         Prior covariance of f over x; None takes the base of ``conditional``.
     conditional : Kernel or None, default=None
         Kernel of the average that a query observes, over rows [centre] or [centre, scale]. None
-        stands for ``window``, or for the one that ``fit`` learns from pairs.
+        stands for ``window``, or for the kernel that ``fit`` learns from pairs.
     bounds : array-like of shape (d, 2), default=None
         Box in which f is maximised. None stands for ``query_bounds``, or for the box around X.
     alpha : float, callable or None, default=None
@@ -191,21 +205,24 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     query_bounds : array-like of shape (q, 2), default=None
         The root cell. None stands for ``bounds``, or for the box around the centres of pairs.
     n_children : int, default=2
-        K, parts per axis: a cell has K^q children.
+        K, the number of parts per axis: a cell has K^q children.
     max_depth : int, default=6
         Depth of the finest cells.
     window : {"cell", "gaussian"}, default="cell"
-        Distribution p(x | a), if it is known: uniform over the (image of the) cell itself, or
-        normal around the (image of its) centre with standard deviation ``scale(depth)``.
+        Distribution p(x | a) without ``conditional`` and pairs: uniform over the (image of the)
+        cell, or normal around the (image of its) centre with standard deviation ``scale(depth)``.
     scale : callable, default=None
-        Takes a depth, returns the standard deviation of a Gaussian window in units of x. With
-        pairs whose ``queries`` have a column more than ``query_bounds``, that column.
+        Function of the depth that returns the standard deviation of a Gaussian window, in units of
+        x. If the ``queries`` of pairs have one column more than ``query_bounds``, it returns the
+        value of this column.
     location : callable, default=None
         The map h from queries (n, q) to points (n, d). None is the identity.
     cost : callable, default=None
-        Takes a depth, returns lambda, the cost of a query. None stands for (depth + 1) / 2.
+        Function of the depth that returns lambda, the cost of a query. None stands for
+        (depth + 1) / 2.
     update : {"repaired", "literal"}, default="repaired"
-        Rule by which the tree changes, see the module's notes.
+        Update of the tree after an answer: "literal" is Algorithm 1 as printed, which loses the
+        siblings of a chosen child and may choose a cell twice; "repaired" is without these faults.
     information, max_values, n_max_values
         As for :class:`~skgpb.CMESOptimizer`.
 
@@ -216,14 +233,16 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
 
     Notes
     -----
-    The initial design (``n_initial``) has the coarsest cells below the root, level by level, in an
-    order that spreads them over the whole box. Their averages leave no gap.
+    *Initial design.* Its cells (``n_initial``) are the coarsest below the root, level by level, in
+    an order that spreads them over the whole box. Their averages cover the box without a gap.
 
-    Scores that agree within a relative 1e-9 tie: the lowest depth, then the lowest index is asked.
-    Once all cells were asked, they may be asked again.
+    *Ties.* Scores that agree within a relative 1e-9 tie. Ties go to the lowest depth, then to the
+    lowest index.
 
-    If no cell has information about f*, as when answers are so blurred that they stay far below it,
-    the cell with the largest uncertainty per unit cost is asked.
+    *Repeats.* Once all cells were asked, they may be asked again.
+
+    If no cell has information about f*, the cell with the largest uncertainty per unit cost is
+    asked. This occurs if answers are so blurred that all are far below f*.
 
     References
     ----------
@@ -305,13 +324,13 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     @property
     @locked
     def leaves_(self) -> list[tuple[int, int]]:
-        """L of Algorithm 1, as (depth, index)."""
+        """The leaves, L of Algorithm 1, as (depth, index)."""
         return sorted(self._cells.leaves)
 
     # -- the two spaces ---------------------------------------------------------------------
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
-        """Return the kernel of cells: as given, learned from pairs, or of a known window."""
+        """Return the kernel of cells: ``conditional``, learned from pairs, or of ``window``."""
         self._last_column = None
         run = self._run
         if run.params.conditional is not None:
@@ -329,9 +348,12 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
             kernel = WindowMean(location=run.params.location)
         else:
             self._last_column = "width"
-            kernel = WindowMean(window="uniform")  # completed when the root cell is known
+            kernel = WindowMean(window="uniform")  # _make_queries sets its location and scale
         if self._last_column == "scale" and run.params.scale is None:
-            raise ValueError("scale must say how wide the window of each depth is")
+            raise ValueError(
+                "scale must be a function of the depth that returns the standard deviation of the "
+                "window, got None"
+            )
         return kernel
 
     def _find_last_column(self, q: int) -> None:
@@ -356,7 +378,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         return root
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:
-        """The tree of cells of the root, at once with the windows over them."""
+        """Return the tree of cells, after setting the windows of the kernel for the root cell."""
         root = self._query_box
         if root is None and A is not None:
             root = box_around(A[:, : A.shape[1] - (self._last_column is not None)])

@@ -1,8 +1,8 @@
 """A bandit over several campaigns with one budget, which plays one arm of each in every round.
 
 Each campaign has an optimizer over finite arms with a posterior of its own. In each round the
-indices of all arms go into a multiple-choice knapsack; its exact solution is the *allocation* to
-play. An answer has one reward per campaign.
+index of every arm is its value in a multiple-choice knapsack, whose exact solution is the
+*allocation* to play. An answer has one reward per campaign.
 
 References
 ----------
@@ -36,7 +36,7 @@ from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.feedback import successes_in
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._feasibility import Chances, with_failures
+from skgpb.optimizers._feasibility import SuccessProbabilities, weight_by_success
 from skgpb.optimizers._feedback import is_free
 from skgpb.optimizers._inputs import AllocationInputs, Numbers, in_order
 from skgpb.optimizers._sets import differs
@@ -63,8 +63,8 @@ __all__ = ["CombinatorialBandit", "knapsack"]
 
 # -- Multiple-choice knapsack: one arm of each campaign --------------------------------------------
 
-# Rounding: costs that differ by less than this share of the budget are equal: 0.1 + 0.2 does not
-# exceed 0.3.
+# Rounding: costs that differ by less than this share of the budget count as equal, so that
+# 0.1 + 0.2 does not exceed 0.3.
 COST_TOLERANCE = 1e-9
 
 
@@ -78,15 +78,15 @@ def knapsack(
     values : sequence of n_campaigns array-likes of shape (n_arms_i,)
         Value of each arm, of any sign. The campaigns may differ in their number of arms.
     costs : sequence of n_campaigns array-likes of shape (n_arms_i,)
-        Cost of each arm, not negative, on a grid or not.
+        Cost of each arm, not negative. Costs need not be on a grid.
     budget : float
-        Upper limit of the total cost. An allocation above it by no more than 1e-9 of it fits.
+        Upper limit of the total cost, with a relative tolerance of 1e-9.
 
     Returns
     -------
     choice : ndarray of shape (n_campaigns,)
-        Number of the arm chosen in each campaign. Ties: the cheapest allocation, then the first
-        in lexicographic order.
+        Index of the arm chosen in each campaign. Ties go to the cheapest allocation, then to the
+        first in lexicographic order.
 
     Raises
     ------
@@ -95,8 +95,8 @@ def knapsack(
 
     Notes
     -----
-    Exact, by dynamic programming over the pairs (cost, value) that are not dominated. With costs
-    on a grid it takes O(total number of arms * levels of the budget).
+    The solution is exact: dynamic programming over the pairs (cost, value) that are not dominated.
+    With costs on a grid it takes O(total number of arms * levels of the budget).
 
     Examples
     --------
@@ -107,7 +107,8 @@ def knapsack(
     table = CostTable(costs, budget, tie=0.0)
     if len(values) != len(table.costs):
         raise ValueError(
-            f"there are costs of {len(table.costs)} campaigns, values of {len(values)}"
+            f"values must have an entry for each of {len(table.costs)} campaigns, as costs has; "
+            f"got {len(values)}"
         )
     rows = []
     for i, (row, cost) in enumerate(zip(values, table.costs, strict=True)):
@@ -123,7 +124,7 @@ def knapsack(
 
 
 class CostTable:
-    """Checked costs of all arms, end to end, and the budget: a knapsack without its values."""
+    """A knapsack without its values: the checked costs of all arms, end to end, and the budget."""
 
     def __init__(
         self, costs: Sequence[ArrayLike], budget: float, tie: float = TIE_TOLERANCE
@@ -157,7 +158,7 @@ class CostTable:
     def best(
         self, values: NDArray[np.float64], allowed: NDArray[np.bool_] | None = None
     ) -> NDArray[np.intp]:
-        """Best choice (n_problems, n_campaigns) for each row of values (n_problems, n_arms)."""
+        """Return the best choices (n_problems, n_campaigns) for values (n_problems, n_arms)."""
         costs = self.flat if allowed is None else np.where(allowed, self.flat, np.inf)
         values = np.ascontiguousarray(values)
         return _knapsack.solve(values, costs, self.starts, self.limit, self.slack, self.tie)
@@ -168,12 +169,12 @@ class CostTable:
         excluded: set[tuple[int, ...]],
         allowed: NDArray[np.bool_],
     ) -> NDArray[np.intp] | None:
-        """Return the best choice of allowed arms that is not excluded, or None.
+        """Return the best choice of allowed arms that is not excluded; None if there is none.
 
-        Values and whether an arm is allowed have shape (n_arms,).
+        ``values`` and the mask ``allowed`` have shape (n_arms,).
 
-        The best of what remains is found by Lawler's partition: the choices other than a given
-        one are those that agree with it on the first i campaigns and differ on the next.
+        Lawler's partition enumerates the choices from the best downwards. It divides all other
+        choices by the first campaign in which they differ from the best one.
         """
         queue: list[tuple[Any, ...]] = []
         self._enter(queue, values, allowed, 0)
@@ -198,7 +199,7 @@ class CostTable:
         allowed: NDArray[np.bool_],
         i: int,
     ) -> None:
-        """Put the best choice of a part into the queue, if the part has one."""
+        """Put the best choice of one part of the partition into the queue, if a choice fits."""
         cheapest = np.minimum.reduceat(np.where(allowed, self.flat, np.inf), self.starts[:-1])
         if cheapest.sum() <= self.limit:
             choice = self.best(values[np.newaxis], allowed)[0]
@@ -209,11 +210,14 @@ class CostTable:
 def costs_of_arms(
     costs: Any, arms: Sequence[NDArray[np.float64]], names: Sequence[str]
 ) -> list[NDArray[np.float64]]:
-    """Resolve ``costs`` of a bandit: the cost of each arm, one array for each campaign."""
+    """Return the costs of a bandit as a list of arrays (n_arms_i,), one for each campaign."""
     costs = keyed(costs, names)
     if isinstance(costs, Mapping):
         if costs.keys() != set(names):
-            raise ValueError(f"costs must be of the campaigns {list(names)}, got {list(costs)}")
+            raise ValueError(
+                f"costs must have one entry for each of the campaigns {list(names)}, got "
+                f"{list(costs)}"
+            )
         costs = [
             np.full(len(rows), costs[name]) if isinstance(costs[name], Real) else costs[name]
             for name, rows in zip(names, arms, strict=True)
@@ -221,7 +225,7 @@ def costs_of_arms(
     if costs is None:
         if any(each.shape[1] != 1 for each in arms):
             raise ValueError(
-                "costs may be left out only where the arms of every campaign have one column, "
+                "costs=None needs arms of one column, which is their cost, in every campaign; "
                 f"got {[each.shape[1] for each in arms]} columns"
             )
         return [each[:, 0] for each in arms]
@@ -232,7 +236,9 @@ def costs_of_arms(
     each_alike = all(isinstance(each, Real) for each in costs)
     costs = [costs] * len(arms) if each_alike else list(costs)
     if len(costs) != len(arms):
-        raise ValueError(f"there are costs of {len(costs)} campaigns, but {len(arms)} campaigns")
+        raise ValueError(
+            f"costs must have an entry for each of {len(arms)} campaigns, got {len(costs)}"
+        )
     costs = [
         check_numbers(each, f"costs of campaign {i}", ensure_2d=False)
         for i, each in enumerate(costs)
@@ -248,30 +254,31 @@ def costs_of_arms(
 
 # -- Posterior of candidate allocations ------------------------------------------------------------
 
-# Accuracy: draws whose best allocation is a candidate, for rules without additive scores.
+# Accuracy: number of joint draws whose best allocations are the candidates, for acquisition
+# functions that do not add up over campaigns.
 N_DRAWN = 256
 
 
 class AllocationPosterior(QueryTargetPosterior):
-    """Posterior of allocations, whose totals are normal as the values of their arms are.
+    """Posterior of candidate allocations, whose total values are normal, as sums of normal values.
 
-    They are in units of the first campaign, whose rule is asked.
+    Totals are in units of the first campaign, whose acquisition function scores the allocations.
 
     Parameters
     ----------
     rounds : list of Round
         Round of each campaign.
     table : CostTable
-        Costs of its arms, and the budget.
+        Costs of all arms, and the budget.
 
     Attributes
     ----------
     choices : ndarray of shape (n_allocations, n_campaigns)
-        Number of the arm of each campaign, for every allocation.
+        Index of the arm of each campaign, for every allocation.
     columns : ndarray of the same shape
-        Places of these arms among all, end to end.
+        Index of each of these arms among the arms of all campaigns, end to end.
     optimism : ndarray of shape (n_arms,)
-        Mean plus deviation of all arms, end to end.
+        Posterior mean plus standard deviation of all arms, end to end.
     """
 
     def __init__(self, rounds: list[Round], table: CostTable) -> None:
@@ -279,7 +286,7 @@ class AllocationPosterior(QueryTargetPosterior):
         std = np.concatenate([r.scale * r.std for r in rounds])
         n = N_DRAWN
         drawn = np.concatenate([r.in_units_of_reward(r.draws(n)) for r in rounds], axis=1)
-        # The best allocations of the mean and of joint draws.
+        # Candidates: the best allocation for the mean, and for each joint draw.
         values = np.vstack([mean, drawn])
         self.choices: np.ndarray = np.unique(table.best(values), axis=0)
         self.columns: np.ndarray = table.starts[:-1] + self.choices
@@ -289,39 +296,43 @@ class AllocationPosterior(QueryTargetPosterior):
         moments = total, (std**2)[self.columns].sum(axis=1) / unit**2
         super().__init__((zero, unit), moments, moments)
         self._rounds = rounds
-        # The best allocation of every draw is among the choices: its maximum is exact.
+        # The candidates include the best allocation of every draw, so that the maximum of a draw
+        # over candidates is its maximum over all allocations.
         self._drawn = (drawn[:, self.columns].sum(axis=2) - self.offset) / self.scale
 
     def round(self) -> Round:
-        """Return what the rule of the first campaign looks at."""
+        """Return the Round of these allocations, the argument of the first campaign's acquisition.
+
+        It has the round number and the random generator of the first campaign.
+        """
         noise = np.concatenate([r.scale**2 * r.noise for r in self._rounds])
         total = noise[self.columns].sum(axis=1) / self.scale**2
         first = self._rounds[0]
         return Round(self, total, np.ones(len(self.choices)), first.t, lambda: first.rng)
 
     def covariance(self) -> np.ndarray:
-        """Posterior covariances of the totals of all pairs."""
+        """Return the posterior covariances of all totals, (n_allocations, n_allocations)."""
         total = np.zeros((len(self.choices), len(self.choices)))
         for each, arms in zip(self._rounds, self.choices.T, strict=True):
             total += (each.scale / self.scale) ** 2 * each.covariance[np.ix_(arms, arms)]
         return total
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one total with all."""
+        """Return the posterior covariances (n_allocations,) of one total with all totals."""
         return self.covariance()[number]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws, the same again beyond the first 256."""
+        """Return joint draws of the totals; the first 256 draws repeat if more are requested."""
         return self._drawn[np.arange(n_draws) % N_DRAWN]
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Return the same: allocations are played and found."""
+        """Return :meth:`draws`: here the queries are the targets."""
         return self.draws(n_draws, rng)
 
 
 # -- The bandit ------------------------------------------------------------------------------------
 
-#: What a campaign answers, for type checkers: a number, "12 of 300", or nothing.
+#: Type of the answer of one campaign: a number, a text such as "12 of 300", or None for a failure.
 Reported: TypeAlias = SupportsFloat | str | None
 
 
@@ -352,78 +363,81 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
       contains them, estimated by drawing the posterior and solving the knapsack again and again
       (section 6.3 of [Nuara2020]_).
     - *Other acquisition functions* (EI, PI, EST, MES, KG, IDS, and your own) do not
-      add up over campaigns. They score allocations, whose totals are normal as well; see Notes.
+      add up over campaigns. They score whole allocations, whose total values are normal as well;
+      see Notes.
 
     Which class is for which problem: :ref:`which-class`.
 
     Parameters
     ----------
     optimizers : list of optimizers, or of (name, optimizer) pairs
-        One for each campaign. They are cloned, and may differ in everything; those of the third
-        kind must be of one class. Without ``arms`` their arms are what ``fit`` finds in X.
-        ``set_params(name__parameter=...)`` sets their parameters, ``set_params(name=...)`` a whole
-        campaign.
+        One for each campaign. They are cloned, and may differ in all parameters. They must have
+        the same class if the acquisition function of one of them does not add up over campaigns.
+        An optimizer without ``arms`` takes the different rows of its columns of X in ``fit``.
+        ``set_params(name__parameter=...)`` sets a parameter of one campaign,
+        ``set_params(name=...)`` replaces its optimizer.
     budget : float
         Maximum cost of an allocation. ``set_params(budget=...)`` between two rounds changes it.
     costs : float, array-like of shape (n_arms,), list or dict of n_campaigns, default=None
-        Cost of every arm, for each campaign or for all alike. None where arms have one column,
-        which is what they cost.
+        Cost of every arm, for each campaign or the same for all campaigns. None needs arms of one
+        column, which is then their cost.
     weights : {"allocation", "campaign"}, default="allocation"
-        Whether the weights of DAGP-UCB are probabilities to be part of the best allocation, or to
-        be the best arm of the campaign, as without a common budget. Weights given as a
-        function stay what they are.
+        Whether the weight of an arm in DAGP-UCB is the probability that the arm is part of the
+        best allocation, or that it is the best arm of its campaign, as without a common budget.
+        It has no effect on an optimizer whose ``weights`` is a function.
     random_state : int, RandomState instance or None, default=None
-        Seeds the optimizers. None leaves them their own ``random_state``, which should not be one
-        and the same number, or campaigns are drawn alike.
+        Seeds the optimizers. None keeps their own ``random_state``. These should not be the same
+        number, or all campaigns have the same draws.
 
     Attributes
     ----------
     optimizers_ : list of optimizers
-        The fitted clones, for all that they can tell about a campaign.
+        The fitted clones, with the posterior, history and predictions of each campaign.
     named_optimizers_ : dict
-        The same by name, ``"campaign_0"`` and so on where no names were given.
+        The fitted clones by name: ``"campaign_0"`` and so on for campaigns without a name.
     domain_ : AllocationSet
-        One arm of each campaign: makes allocations and resolves them.
+        Set of all allocations, one arm of each campaign, within the budget or above it.
     history_ : structured ndarray
-        All answers that were told.
+        All allocations that were told, with their answers.
     bounds_ : ndarray of shape (n_features, 2)
         Bounds of the arms of all campaigns.
     n_features_in_ : int
-        Columns of the arms of all campaigns together.
+        Number of columns of the arms of all campaigns together.
 
     Notes
     -----
-    *Ties.* Indices that agree within 1e-9, relative above 1, tie: the cheapest allocation, then the
-    first in order.
+    *Ties.* Sums of indices tie if they agree within 1e-9, relative above 1. Ties go to the cheapest
+    allocation, then to the first in lexicographic order.
 
-    *Past allocations.* ``fit(X, y)`` takes the columns of the arms of all campaigns side by side,
-    one budget for each campaign in the simplest case, and a column of rewards for each campaign.
-    Campaigns without ``arms`` share the columns that the others leave equally, and their arms are
-    the different rows there.
+    *Past allocations.* ``fit(X, y)`` expects in X the columns of the arms of all campaigns side by
+    side, one budget for each campaign in the simplest case, and in y a column of rewards for each
+    campaign. Campaigns without ``arms`` share the remaining columns equally, and the different
+    rows in its columns are the arms of such a campaign.
 
-    *Names.* Where campaigns have names, the columns of every table, of allocations and of rewards,
-    are matched by these, and dicts are taken as well. A campaign whose arms have several columns
-    has ``name_0``, ``name_1`` and so on.
+    *Names.* Where campaigns have names, the columns of every DataFrame, of allocations and of
+    rewards, are matched by name, and dicts are accepted as well. The columns of a campaign whose
+    arms have several are ``name_0``, ``name_1`` and so on.
 
     *Recommendation.* The allocation with the largest posterior mean.
 
-    *Failures.* ``tell(allocation, None)`` says that nothing came back. It counts for all its arms:
-    where arms predict failures, those that are likely to fail are worth less, and the
-    recommendation has none of them.
+    *Failures.* ``tell(allocation, None)`` reports that an allocation had no answer. The failure
+    counts for each of its arms. Where the arms predict failures, the search lowers the value of
+    arms that are likely to fail, and recommends no allocation with such an arm.
 
-    *Batches.* ``ask(n)`` returns n different allocations; pending ones shrink the deviations.
+    *Batches.* ``ask(n)`` returns n different allocations; pending allocations shrink the posterior
+    standard deviations.
 
     *Draws for DAGP-UCB.* ``weights="joint"`` of the optimizers draws all arms of a campaign
-    jointly, "sampling" and "integral" draw them independently, as Algorithm 2 does. The number is
-    the largest ``n_draws`` of the campaigns.
+    jointly, "sampling" and "integral" draw them independently, as Algorithm 2 does. The number of
+    draws is the largest ``n_draws`` of the campaigns.
 
-    *Rules of the third kind* compare the allocations that are best for one of 256 joint draws,
-    and the one of the largest mean.
+    *Acquisition functions that do not add up* score a list of candidates: the allocation with the
+    largest posterior mean, and the best allocation for each of 256 joint draws.
     """
 
     _query_type = Allocation
     _inputs_type = AllocationInputs
-    _reward_ndim = 1  # each campaign answers
+    _reward_ndim = 1  # an answer has one reward for each campaign
     _kept_fields = ("_filled",)
 
     if TYPE_CHECKING:
@@ -449,14 +463,14 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     # -- parameters, also of the campaigns by their names -------------------------------------
 
     def _members(self) -> list[tuple[str, Any]]:
-        """Pairs of names and optimizers as given, unchecked."""
+        """Return the pairs (name, optimizer) of the parameter ``optimizers``, unchecked."""
         return [
             each if _is_named(each) else (f"campaign_{i}", each)
             for i, each in enumerate(self.optimizers)
         ]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, with those of the campaigns as ``name__parameter`` if ``deep``.
+        """Return the parameters, with those of the campaigns as ``name__parameter`` if ``deep``.
 
         Parameters
         ----------
@@ -476,7 +490,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return params
 
     def _set_params(self, params: dict[str, Any]) -> None:
-        """Set parameters, also of campaigns as ``name__parameter``, or a whole campaign."""
+        """Set parameters of the bandit, parameters ``name__parameter`` and optimizers ``name``."""
         others = dict(params)
         if "optimizers" in others:
             self.optimizers = others.pop("optimizers")
@@ -494,19 +508,19 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     @property
     def _has_names(self) -> bool:
-        """True if the user has given every campaign of the run its name."""
+        """True if the user has named every campaign of the run."""
         return all(map(_is_named, self._params.optimizers))
 
     @reading_log
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Start afresh, learning from allocations and their rewards.
+        """Start a new run from past allocations and their rewards.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or DataFrame
             Allocations: the columns of the arms of all campaigns, in their order or by their names.
         y : array-like of shape (n_samples, n_campaigns), or DataFrame, default=None
-            Rewards of each campaign. None for none.
+            Rewards of each campaign; None if X has only the arms.
         """
         return loop.fit(self, X, y, self._checked_data)
 
@@ -526,7 +540,10 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return loop.checked_data(self, X, in_order(y, names, "y", self._has_names))
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
-        """Make the campaigns, which may take their arms from X, and return the box of all."""
+        """Create the optimizers of the campaigns; return the bounds of all arms (n_features, 2).
+
+        Campaigns without ``arms`` take them from the rows of X.
+        """
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
         rng = check_random_state(self.random_state) if self.random_state is not None else None
@@ -553,12 +570,12 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         )
         run.space = self.domain_.space
         self._table()
-        # Size of the largest first design that is known to be filled.
+        # Size of the largest initial design that is complete.
         self._filled = 0
         run.seed = [optimizer._run.seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
-        """Costs and the budget, which may be another one in every round."""
+        """Return the costs with the present ``budget``, which may change between rounds."""
         return CostTable(self.domain_.costs, self.budget)
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -590,7 +607,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     @property
     def _fitted(self) -> np.ndarray:
-        """Allocations that were given to ``fit`` with their rewards."""
+        """Allocations (n_fitted, n_features) given to ``fit`` with their rewards."""
         run = self._run
         return run.events[0][1] if run.n_fitted else np.empty((0, self.n_features_in_))
 
@@ -601,14 +618,14 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         for name, optimizer in named:
             if not isinstance(optimizer, Search):
                 raise TypeError(
-                    f"the optimizer of {name!r} must be one over finite arms, such as "
-                    f"DAGPUCBOptimizer, got {optimizer!r}"
+                    f"the optimizer of {name!r} must have finite arms, as DAGPUCBOptimizer has; "
+                    f"got {optimizer!r}"
                 )
             if optimizer.context_bounds is not None:
                 raise ValueError(
-                    f"campaigns have no contexts, got context_bounds={optimizer.context_bounds!r} "
-                    f"of {name!r}: use a CombinatorialBandit of its own for each of them, such as "
-                    "each day of the week"
+                    f"the optimizer of {name!r} must have context_bounds=None, got "
+                    f"{optimizer.context_bounds!r}: use one CombinatorialBandit for each context, "
+                    "such as each day of the week"
                 )
             if optimizer.bounds is not None:
                 raise ValueError(f"the optimizer of {name!r} must have arms and no bounds")
@@ -636,7 +653,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return named
 
     def _give_arms(self, optimizers: list[Search], X: np.ndarray | None) -> None:
-        """Split the columns of X among the campaigns; campaigns without arms take theirs from X."""
+        """Start the optimizers; those without arms get the different rows of their columns of X."""
         armless = [i for i, optimizer in enumerate(optimizers) if optimizer.arms is None]
         if armless and X is None:
             raise NotFittedError(
@@ -670,12 +687,12 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return self._best_allocation() if first is None else first
 
     def _first_allocation(self) -> Allocation | None:
-        """Return an allocation of the initial design, None once the design is complete."""
+        """Return an allocation of the initial design; None once the design is complete."""
         n_initial = max(optimizer._n_initial for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None
         run = self._run
-        evaluated = run.awaited
+        evaluated = run.evaluating
         asked = [query.points for query in (*run.told_queries(), *evaluated)]
         known = np.concatenate([self._fitted, *asked])
         failures = [query.points for _, query, _ in run.failures]
@@ -695,15 +712,15 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
             if known is not None:
                 gp = optimizer.surrogate_.process_
-                posterior = with_failures(posterior, known, (rows, rows), gp)
+                posterior = weight_by_success(posterior, known, (rows, rows), gp)
             posteriors.append(posterior)
-        # Scores that are values of f, optimistic or drawn, may be added over campaigns.
+        # Upper bounds and draws are values of f: their sum over campaigns is a value of the total.
         if all(isinstance(optimizer, BaseUCBOptimizer) for optimizer in self.optimizers_):
             choose = partial(table.best_but, self._index(posteriors, table), excluded)
         else:
             choose = partial(self._best_by_rule, posteriors, table, excluded)
         every = np.ones(len(table.flat), dtype=bool)
-        likely = ~self._arms_that_are(Chances.hopeless, chances, ~every)
+        likely = ~self._arm_mask(SuccessProbabilities.hopeless, chances, ~every)
         choice = next((c for c in map(choose, (likely, every)) if c is not None), None)
         if choice is None:
             raise AllPendingError(
@@ -713,7 +730,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return self.domain_.allocation(choice)
 
     def _index(self, posteriors: list[Round], table: CostTable) -> np.ndarray:
-        """Index of every arm of every campaign, end to end, in units of the reward."""
+        """Return the indices (n_arms,) of all arms, end to end, in units of the reward."""
         drawn = [
             self.weights == "allocation"
             and isinstance(optimizer, DAGPUCBOptimizer)
@@ -731,7 +748,10 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return np.concatenate(index)
 
     def _allocation_weights(self, posteriors: list[Round], table: CostTable) -> list[np.ndarray]:
-        """P(arm is part of the best allocation) for the arms of each campaign, section 6.3."""
+        """Return, for each campaign, the probabilities (n_arms_i,) that an arm is part of the best.
+
+        Section 6.3: the shares of draws of the posterior whose best allocation has the arm.
+        """
         n_draws = max(getattr(optimizer, "n_draws", 1) for optimizer in self.optimizers_)
         draws = []
         for optimizer, posterior in zip(self.optimizers_, posteriors, strict=True):
@@ -754,7 +774,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         excluded: set[tuple[int, ...]],
         allowed: np.ndarray,
     ) -> np.ndarray | None:
-        """Allocation with the best score, among those of allowed arms worth looking at."""
+        """Return the choice of the best score, of candidates that have only allowed arms.
+
+        If all such candidates are excluded, return the best other choice by mean plus standard
+        deviation; None if there is none.
+        """
         allocations = AllocationPosterior(posteriors, table)
         new = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
         free = np.flatnonzero(new & allowed[allocations.columns].all(axis=1))
@@ -770,7 +794,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         ]
         table, run, values = self._table(), self._run, np.concatenate(means)
         every = np.ones(len(table.flat), dtype=bool)
-        possible = self._arms_that_are(Chances.possible, self._chances(), every)
+        possible = self._arm_mask(SuccessProbabilities.possible, self._chances(), every)
         answered = {query.points.tobytes() for query in run.told_queries()}
         vain = {
             query.indices
@@ -785,38 +809,45 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     # -- failures -----------------------------------------------------------------------------
 
-    def _chances(self) -> list[Chances | None]:
-        """Return where the arms of each campaign fail, None where nothing is known of that.
+    def _chances(self) -> list[SuccessProbabilities | None]:
+        """Return the success probabilities of the arms of each campaign.
 
-        Which campaign it was that failed is not known: a failed allocation counts in each.
+        The entry of a campaign is None before its first failure or answer, and if failures do not
+        depend on its arms. A failed allocation does not show which campaign failed, so that it
+        counts in each.
         """
 
-        def learn(played: np.ndarray, succeeded: np.ndarray) -> list[Chances]:
+        def learn(played: np.ndarray, succeeded: np.ndarray) -> list[SuccessProbabilities]:
             columns = zip(self.domain_.columns(played), self.optimizers_, strict=True)
-            return [Chances(rows, succeeded, each.domain_.rows) for rows, each in columns]
+            return [
+                SuccessProbabilities(rows, succeeded, each.domain_.rows) for rows, each in columns
+            ]
 
         found = self._run.outcomes(self._fitted, lambda query: query.points[0], learn)
         if found is None:
             return [None] * len(self.optimizers_)
         return [
-            each if each.known and optimizer._run.n_known else None
+            each if each.known and optimizer._run.n_observations else None
             for each, optimizer in zip(found, self.optimizers_, strict=True)
         ]
 
-    def _arms_that_are(
+    def _arm_mask(
         self,
-        kind: Callable[[Chances, np.ndarray], np.ndarray],
-        chances: list[Chances | None],
+        kind: Callable[[SuccessProbabilities, np.ndarray], np.ndarray],
+        chances: list[SuccessProbabilities | None],
         otherwise: np.ndarray,
     ) -> np.ndarray:
-        """Return which arms are of a kind, end to end, where something is known of that."""
+        """Return the mask (n_arms,) of the arms, end to end, for which ``kind`` holds.
+
+        Campaigns without success probabilities keep their part of ``otherwise``.
+        """
         out, starts = otherwise.copy(), self._table().starts
         for i, (optimizer, known) in enumerate(zip(self.optimizers_, chances, strict=True)):
             if known is not None:
                 out[starts[i] : starts[i + 1]] = kind(known, optimizer.domain_.rows)
         return out
 
-    # -- what is told -------------------------------------------------------------------------
+    # -- tell and the history -----------------------------------------------------------------
 
     @locked
     def tell(
@@ -825,23 +856,23 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         reward: Numbers | Iterable[Reported | Iterable[Reported]],
         alpha: Numbers = None,
     ) -> Self:
-        """Report the rewards of an allocation; nothing changes if anything is wrong with them.
+        """Report the rewards of an allocation; invalid rewards change nothing.
 
-        An answer is information whatever it has cost: also that of an allocation above the budget
-        is taken, with a warning, unless it was asked for when the budget was larger.
+        The search learns from an allocation above the budget as well. It warns unless ``ask``
+        returned the allocation, when the budget was larger.
 
         Parameters
         ----------
         query : Allocation, array-like of shape (n_features,), dict, list of them, or DataFrame
             The evaluated allocation: from :meth:`ask`, in any order, or any other within
-            the bounds of the arms, whatever it cost.
+            the bounds of the arms, at any cost.
         reward : array-like of shape (n_campaigns,) or dict; for several array-like or DataFrame
             The noisy answer of each campaign; None for a campaign that gave none. A text such as
-            ``"12 of 300"`` is 12 successes, such as orders, of 300 trials, such as clicks. Its
-            noise follows: n q (1 - q) with q = (k + 1) / (n + 2) for k of n.
+            ``"12 of 300"`` is 12 successes, such as orders, of 300 trials, such as clicks. For k
+            of n its noise variance is n q (1 - q) with q = (k + 1) / (n + 2).
         alpha : float, array-like of shape (n_campaigns,) or dict, default=None
-            Noise variances of these answers; None for those of the optimizers. For a list, a
-            number or one such entry for each allocation.
+            Noise variances of these answers; None for ``alpha`` of the optimizers. For a list of
+            allocations, a number or one such entry for each.
 
         Returns
         -------
@@ -850,7 +881,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         Warns
         -----
         AllocationWarning
-            For an allocation that was not asked for and costs more than ``budget``.
+            For an allocation that costs more than ``budget`` and was not asked.
         """
         return loop.tell(self, query, reward, alpha)
 
@@ -880,7 +911,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return inputs.resolved(query), None if reward is None else rewards, alphas
 
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
-        """Tell every campaign its reward, and note which of them failed to learn."""
+        """Tell every campaign its reward, and record in the log which refits failed."""
         parts = self.domain_.parts_of(query)
         run = self._run
         for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
@@ -893,8 +924,8 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         cost = self.domain_.cost_of(query)
         if query not in run.pending and cost > self._table().limit:
             warn(
-                f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: its "
-                "answers are used, but it will not be asked or recommended",
+                f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: the "
+                "search learns from its answers, but will not ask or recommend it",
                 AllocationWarning,
             )
         told = np.array([each is not None for each in reward])
@@ -905,10 +936,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def history_(self) -> np.ndarray:
         """Every allocation told since the start, a structured array.
 
-        Fields: ``round`` (from 1), ``descriptor`` (2 n_features,), the box [lower, upper] around
-        the arms, a point where they are points, ``choice`` (n_campaigns,), the numbers of the
-        arms, -1 for unknown arms, and ``reward``, ``mean`` and ``std``
-        (n_campaigns,): the answers, NaN where there was none, and the posterior before them.
+        Fields: ``round`` (from 1); ``descriptor`` (2 n_features,), the box [lower, upper] around
+        the arms, whose sides are 0 if the arms are points; ``choice`` (n_campaigns,), the indices
+        of the arms, -1 for a point that is no arm; ``reward``, ``mean`` and ``std``
+        (n_campaigns,), the answers and the posterior before them, NaN for campaigns without an
+        answer.
         """
         check_is_fitted(self, "bounds_")
         n, d = len(self.optimizers_), self.n_features_in_
@@ -929,7 +961,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     @locked
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of the predictions, as every regressor, see :meth:`fit` for X and y."""
+        """Return R^2 of the predictions for X and y, which are as in :meth:`fit`."""
         check_is_fitted(self, "bounds_")
         inputs: Any = self._inputs
         return super().score(X, inputs.of_campaigns(y, "y"), sample_weight)
@@ -949,12 +981,12 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def predict(
         self, X: Points, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of the value of each campaign; campaigns are independent.
+        """Return the posterior of the value of each campaign; campaigns are independent.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Allocations, one a row.
+            Allocations, one in each row.
         return_std : bool, default=False
             Whether to return standard deviations as well.
 
@@ -988,12 +1020,12 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def predict_query(
         self, queries: Queries, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of what each campaign observes in allocations, without noise.
+        """Return the posterior of each campaign's answers to allocations, without their noise.
 
         Parameters
         ----------
         queries : Allocation or list of allocations
-            Asked or not; in a list also rows of shape (n_features,).
+            Allocations, asked or not. A list may also have rows of shape (n_features,).
         return_std : bool, default=False
             Whether to return standard deviations as well.
 
@@ -1011,7 +1043,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         )
 
     def _side_by_side(self, moments: list[tuple[Any, ...]], return_std: bool) -> Any:
-        """Moments of all campaigns, one column for each."""
+        """Return the moments with one column for each campaign; (n,) for a single campaign."""
         mean, std = (np.column_stack(each) for each in zip(*moments, strict=True))
         if len(self.optimizers_) == 1:
             mean, std = mean[:, 0], std[:, 0]
@@ -1024,7 +1056,7 @@ def _is_named(member: Any) -> bool:
 
 
 def over_arms(name: str, optimizer: Any) -> Any:
-    """Return a campaign's optimizer; of one over queries that are rows, one over these as arms."""
+    """Return the optimizer of a campaign, with ``queries`` that are rows as its ``arms``."""
     if not isinstance(optimizer, Search) or (optimizer.queries is None is optimizer.targets):
         return optimizer
     if optimizer.targets is not None or is_free(optimizer.queries):
@@ -1032,7 +1064,9 @@ def over_arms(name: str, optimizer: Any) -> Any:
             f"the optimizer of {name!r} must have arms, or queries that are rows, and no targets"
         )
     if optimizer.cost is not None:
-        raise ValueError(f"the optimizer of {name!r} must have no cost: pass costs to the bandit")
+        raise ValueError(
+            f"the optimizer of {name!r} must have cost=None: pass costs to the CombinatorialBandit"
+        )
     if differs(optimizer.alpha):
         raise ValueError(f"the optimizer of {name!r} must have one alpha for all arms")
     return clone(optimizer).set_params(arms=optimizer.queries, queries=None)

@@ -1,12 +1,12 @@
-r"""Gaussian process bandits on an adaptive tree, for contexts one does not choose.
+r"""Gaussian process bandits on an adaptive tree, for contexts that the user does not choose.
 
 The tree partitions contexts and actions together. For a context c the cells that contain c are
 relevant, each with the candidate (c, centre of the cell's actions). The candidate with the largest
 
     I = min(upper, upper(x_bar of the parent) + V_{h-1}) + V_h,   upper = mean + sqrt(beta_n) std
 
-is played, unless sqrt(beta_n) std <= V_h + sqrt(beta_n) g_h: then its cell is refined, and the
-candidate becomes the x_bar of the cell, context included.
+is played, unless sqrt(beta_n) std <= V_h + sqrt(beta_n) g_h. Then its cell is refined, and the
+candidate, with its context, becomes the x_bar of the cell.
 
 References
 ----------
@@ -63,12 +63,13 @@ from skgpb.utils.validation import MOST_CHILDREN, Integral, Interval, StrOptions
 
 __all__ = ["ContextualGPTreeOptimizer"]
 
-# Mathematics: taken off values in units of the prior, so that these come after all others.
+# Mathematics: penalty of candidates that are likely to fail, in units of the prior. It ranks them
+# behind all others.
 LAST = 1e6
 
 
 class Score(NamedTuple):
-    """Score of a candidate: its value of eq. 5.9, its upper confidence bound and its std."""
+    """Score of a candidate: its index of eq. 5.9, its upper confidence bound and its std."""
 
     value: float
     upper: float
@@ -91,7 +92,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. ``bounds`` is the
     box of the actions, and ``kernel`` is over rows [context, action]. Sums and products of a
     context and an action kernel are written with :class:`~skgpb.kernels.Columns`, see Examples.
-    Without both kinds of bounds they come from ``fit``.
+    If neither ``context_bounds`` nor ``bounds`` is given, ``fit`` derives both from X.
 
     Parameters
     ----------
@@ -110,29 +111,30 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     n_context : int, default=1
         Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
     horizon : int, default=100
-        n, the number of contexts that beta_n, V_h and h_max are meant for. Going on after them
-        warns.
+        n, the number of evaluations for which beta_n, V_h and h_max hold. A
+        :class:`~skgpb.exceptions.BudgetWarning` says when there are more.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5).
     n_children : int, default=2
         K, the number of parts into which a cell is split; fewer if it has fewer settings.
     feedback : {"center", "average", "integral"}, default="center"
         Answer of the oracle to a cell in a context: f at the centre of its actions (the
-        paper's case), the average over representative actions, or the mean over all of them.
+        paper's case), the average over representative actions, or the mean over all its actions.
     n_representatives : int or tuple of d_a ints, default=None
-        Representative actions per axis for "average"; None takes as many as possible up to 10
+        Representative actions per axis for "average"; None chooses as many as possible up to 10
         per axis and 100 in all.
     variation : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h of the joint partition: g_h times
         sqrt(2 log(cells / theta)), that of Claim 2,
         ``c * rho**h``, or any function of h in units of the reward.
     max_depth : int, default=None
-        h_max: cells above it are split (strictly, as printed). None stands for equation 3.4.
+        h_max: cells of a depth below it are split (strictly, as printed). None stands for
+        equation 3.4.
     max_active : int, default=10000
-        Guard against refining breadth first: once the tree has as many leaves at most one cell
-        is refined before each evaluation, with a
-        :class:`~skgpb.exceptions.RefinementWarning`. Where more would be, the candidate with
-        the largest upper confidence bound is played.
+        Guard against refining breadth first: from this number of leaves on, the search refines at
+        most one cell before each evaluation, with a
+        :class:`~skgpb.exceptions.RefinementWarning`. Instead of refining more cells, it plays the
+        candidate with the largest upper confidence bound.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
@@ -143,8 +145,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         The posterior, over box descriptors of contexts and actions. It tracks the x_bar of
         every split cell.
     domain_ : ContextPartition
-        The cells: ``domain_.cell(node)`` is one of contexts and actions, and
-        ``domain_.query_in_context(node, context)`` a query.
+        The cells: ``domain_.cell(node)`` is a cell of contexts and actions, and
+        ``domain_.query_in_context(node, context)`` the query of this cell in a context.
     tree_ : Bunch
         The partition of the joint domain, as arrays.
     history_ : structured ndarray
@@ -165,11 +167,11 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     *Cells* are half open and closed at the upper face of the domain (decision D-B9), so that a
     context on a boundary belongs to one side only.
 
-    *Recommendation.* The paper plays and does not recommend. ``recommend(context=...)`` returns the
-    relevant cell of the highest posterior mean.
+    *Recommendation.* The paper has no rule of recommendation. ``recommend(context=...)`` returns
+    the relevant cell with the highest posterior mean.
 
-    *Batches.* Queries of other contexts stay pending until they are told; later ones take into
-    account that their answers will come.
+    *Batches.* Queries of other contexts stay pending until they are told. Pending queries shrink
+    the posterior standard deviations for the queries after them.
 
     Examples
     --------
@@ -203,7 +205,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     _query_type = ContextCell
     _kept_fields = ("domain_", "_bars")
     _needs_contexts = True
-    # The paper plays and does not recommend.
+    # The paper has no rule of recommendation.
     _methods = ("posterior",)
 
     _at_start = AT_START | {"horizon"}
@@ -247,15 +249,15 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         Parameters
         ----------
         method : {"posterior"}, default=None
-            The one with the highest posterior mean: the paper plays and does not recommend.
+            "posterior" is the cell with the highest posterior mean; the paper has no rule.
         context : array-like of shape (d_c,), number or dict
-            Context for which the recommendation is to be best.
+            Context of the recommendation.
         side : float, array-like of shape (d_a,) or dict, default=None
-            Sides of a cell of actions: the one of this size with the best average in this context,
-            wherever it lies. None for a cell of the partition.
+            Sides of a cell of actions, to recommend the cell of this size with the best average in
+            this context, at any place. None for a cell of the partition.
         """
         checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         context = self._contexts.checked(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
 
@@ -269,7 +271,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         return self.domain_.query_in_context(self._first_best(nodes, means), context)
 
     def _boxes(self, nodes: list[int], context: np.ndarray) -> np.ndarray:
-        """Boxes [lower, upper] of cells that are played in a context."""
+        """Return the boxes [lower, upper] (n_nodes, 2 d) of the cells in a context."""
         return np.array([self.domain_.query_in_context(node, context).box for node in nodes])
 
     # -- Algorithm 3 ------------------------------------------------------------------------
@@ -286,9 +288,9 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             if np.array_equal(query.context, context)
         }
         values = self._indices(self.domain_.relevant(context).tolist(), context, width)
-        pending: dict[int, Score] = {}  # cells pending in this very context
+        pending: dict[int, Score] = {}  # scores of the cells that are pending in this context
         while values or pending:
-            early = not values  # all relevant cells are pending: refine the best early
+            early = not values  # all relevant cells are pending: refine the best one early
             pool = pending if early else values
             nodes = list(pool)
             node = self._first_best(nodes, np.array([pool[each].value for each in nodes]))
@@ -297,8 +299,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             refine = depth < self._constants.h_max - ROUNDING_OF_CELLS and (early or known)
             refine = refine and self.domain_.joint.splittable(node)
             if refine and not early and not self._may_split(leaves):
-                # It ought to be smaller, not better known, once there is room: until then the
-                # best candidate, as if the candidates were all there is.
+                # Only a smaller cell would be informative, but the tree is full. Until it may grow,
+                # play the best candidate, as if the candidates were all actions.
                 free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
                 if free:
                     upper = np.array([pool[each].upper for each in free])
@@ -320,7 +322,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         )
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
-        """Equation 5.9 for the candidate of each cell, in normalised units."""
+        """Return the score (equation 5.9) of the candidate of each cell, in normalised units."""
         run = self._run
         gp = self._model.fantasize(map(self.domain_.block_of, run.pending))
         blocks = [self.domain_.candidate(node, context) for node in nodes]
@@ -337,14 +339,14 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             index[i] += self._variation[self._tree.node(node)[0]]
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
-            # Asked after all others: they hardly ever have an answer.
+            # Candidates that are likely to fail come after all others.
             unlikely = chances.unlikely(self._boxes(nodes, context))
             index[unlikely], upper[unlikely] = index[unlikely] - LAST, upper[unlikely] - LAST
         rows = np.column_stack([index, upper, std]).tolist()
         return {node: Score(*row) for node, row in zip(nodes, rows, strict=True)}
 
     def _expand(self, node: int, context: np.ndarray) -> np.ndarray:
-        """Lines 7 and 8; the candidate is kept as the cell's x_bar, whatever comes later."""
+        """Lines 7 and 8: split a cell, and keep its candidate as its x_bar; return the children."""
         self._bar[node] = len(self._bar)
         self._gp.track([self.domain_.candidate(node, context)], [self._bar[node]])
         first = self.domain_.joint.split(node)
@@ -354,17 +356,17 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         return children
 
     def _observe(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
-        """Lines 11 and 12."""
+        """Lines 11 and 12: observe the reward of a query."""
         node = self.domain_.node_of(query)
         block = self.domain_.block_of(query)
-        mean, var = self._model.observe(block, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(block, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
         self._run.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
-        """Node of the largest value; ties to the lowest depth, then to the lowest index."""
+        """Return the node of the largest value; ties to the lowest depth, then the lowest index."""
         among = [nodes[i] for i in tied(values)]
         return min(among, key=lambda node: self._tree.node(node)[:2])
 
@@ -374,7 +376,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         run = self._run
         if (run.params.bounds is None) != (run.params.context_bounds is None):
             raise ValueError(
-                "pass both context_bounds and bounds, or neither: fit then takes both from X, "
+                "pass both context_bounds and bounds, or neither: fit then derives both from X, "
                 "whose first n_context columns are contexts"
             )
         if run.space is not None:
@@ -406,9 +408,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _begin(self) -> None:
         n = self._n_context = self._resolved_n_context()
         self._begin_horizon()
-        self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
-        # Parent of every node.
-        self._parent_of: list[int] = [-1]
+        self._bar: dict[int, int] = {}  # node -> slot of its x_bar
+        self._parent_of: list[int] = [-1]  # node -> parent, -1 for the root
         prior, counts = self._query_kernel(), self._counts()
         run = self._run
         given = checked_depth(run.params.max_depth, run.params.n_children)
@@ -428,16 +429,16 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
-        self._renew()
+        self._update_derived()
 
     def _resume(self) -> None:
         self._parent_of = self._tree.parent.tolist()
         self._bar = {node: i for i, node in enumerate(self.domain_.joint.expanded.tolist())}
-        self._renew()
+        self._update_derived()
 
     @property
     def _bars(self) -> tuple[Any, ...]:
-        """Tracked candidates, and what is known of them."""
+        """Rows and offsets of the tracked candidates, with their cached moments."""
         tracked = self._gp.tracked
         return tracked.rows, tracked.offsets, *self._gp.posterior.known_moments()
 
@@ -449,21 +450,21 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self._gp.track(blocks, moments=(mean, var, upto))
 
     def _query_kernel(self) -> Kernel:
-        """Covariance between the answers that the oracle returns."""
+        """Return the kernel of the answers to queries, over box descriptors."""
         run = self._run
         own, counts = run.params, self._counts()
         return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, run.space)
 
     def _counts(self) -> tuple[int, ...]:
-        """Number of representatives along each side; one along the sides of a context."""
+        """Return the number of representatives along each side, 1 for the sides of a context."""
         n, d = self._resolved_n_context(), self.n_features_in_
         run = self._run
         if run.params.feedback == "center":
             return (1,) * d
         return (1,) * n + points_per_axis(run.params.n_representatives, d - n, run.actions)
 
-    def _renew(self) -> None:
-        """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
+    def _update_derived(self) -> None:
+        """Recompute g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         run = self._run
         prior, everywhere = PriorOfPoints(kernel, run.space), not kernel.base.is_stationary()

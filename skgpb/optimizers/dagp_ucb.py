@@ -36,14 +36,14 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    It pulls the arm that tells most about the arms that are likely to be the best (Section 5).
+    It pulls the arm whose answer reduces most the uncertainty of the arms that are likely to be the
+    best (Section 5).
 
     .. math:: \mu_{t-1}(x) + \sqrt{\beta_t} \sum_{x'} w_t(x')
               \bigl(\sigma_{t-1}(x') - \sigma_{t, x_t = x}(x')\bigr)
 
-    with w_t(x') the posterior probability that x' is the best arm. A round costs
-    O(n_arms^2) with the covariance of all pairs kept, O(n_arms t) for each arm with a chance
-    to be the best without it.
+    with w_t(x') the posterior probability that x' is the best arm. A round costs O(n_arms^2) if the
+    covariances of all pairs are kept, and otherwise O(n_arms t) for each arm with w_t > 0.
 
     Other parameters are those of :class:`~skgpb.optimizers.BaseUCBOptimizer`.
 
@@ -62,34 +62,35 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     weights : {"integral", "sampling", "joint"} or callable, default="integral"
-        w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
-        independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
-        arm is the best, which is equation 35; or a function of the posterior, an
+        w_t: the integral of equation 36, exact to about 1e-12; the estimate of this integral from
+        draws of independent marginals (Algorithm 2); the share of *joint* posterior draws in which
+        an arm is the best (equation 35); or a function of the posterior, an
         :class:`~skgpb.optimizers.Round`, that returns n_arms weights >= 0.
     n_draws : int, default=1000
-        Number of draws, N of Algorithm 2.
+        N of Algorithm 2, the number of draws.
     covariance : {"auto", "full", "lean"}, default="auto"
         Whether to keep the n_arms x n_arms posterior covariance. "auto" does for at most
         5,000 arms.
 
     Notes
     -----
-    Equation 36 and Algorithm 2 treat the arms as independent (decision D-D1), so that many
-    correlated arms share the probability that one of them deserves. Estimates from draws are
-    exactly zero for arms that are the best in none, which freezes exploration earlier than the
-    integral does.
+    Equation 36 and Algorithm 2 treat the arms as independent (decision D-D1). If arms are
+    correlated, the weights therefore differ from the joint probabilities to be the best. Estimates
+    from draws are exactly zero for arms that are the best in no draw, so that exploration stops
+    earlier than with the integral.
 
     No regret bound is claimed (decision D-D5). Theorem 4 rests on Theorem 1, whose proof bounds the
-    variances of all arms from the posterior of the arms that were pulled. Theorem 1 would hold for
-    pure exploitation, too, and fails for it: Theorem 4 is unproved, though not shown to be false.
+    variances of all arms from the posterior of the arms that were pulled. Its argument would prove
+    Theorem 1 for pure exploitation as well, where the theorem is false. So Theorem 4 is unproved,
+    though not shown to be false.
 
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -112,7 +113,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         posterior : Round
             Posterior of all arms.
         weights : ndarray of shape (n_targets,), default=None
-            w_t, >= 0. None stands for those of Algorithm 1.
+            w_t, >= 0. None computes them by the parameter ``weights``.
 
         Returns
         -------
@@ -120,12 +121,12 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         """
         if weights is None:
             weights = self._maximum_weights(posterior)
-        # Equation 37: S_t(x, x') is the fall of the deviation at x' by a pull of x.
+        # Equation 37: S_t(x, x') is the reduction of the standard deviation at x' by a pull of x.
         uncertainty = posterior.reduction(weights, self.covariance)
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
     def _maximum_weights(self, posterior: Round) -> np.ndarray:
-        """Return w_t, how likely each target is the best, Section 5.1; shape (n_targets,)."""
+        """Return w_t, the probability of each target to be the best, (n_targets,), Section 5.1."""
         if callable(self.weights):
             weights = np.asarray(self.weights(posterior), dtype=np.float64)
             if (

@@ -34,8 +34,8 @@ class ESTOptimizer(Search):
 
     It pulls the arm of the smallest (m - mean(x)) / std(x), m an estimate of the maximum.
 
-    m is the expected maximum of independent arms [Wang2016]_, computed exactly and not floored
-    at the largest reward, which under noise is a lucky draw. A round costs O(n_arms t).
+    m is the expected maximum of independent arms [Wang2016]_, computed exactly. The largest reward
+    is no lower bound of m here, because noise may have raised it. A round costs O(n_arms t).
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -54,17 +54,17 @@ class ESTOptimizer(Search):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     optimum : float, default=None
-        The best value of f where it is known, in units of the reward; None to estimate it.
+        The best value of f, if it is known, in units of the reward; None estimates it.
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -77,10 +77,10 @@ class ESTOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return (mean(x) - m) / std(x), Algorithm 1."""
+        """Return (mean(x) - m) / std(x) for all arms, by Algorithm 1."""
         if self.optimum is None:
             m = expected_maximum(posterior.mean, posterior.std)
         else:
             m = (self._run.sign.of(self.optimum) - posterior.offset) / posterior.scale
-        # The value sought is never below what an arm is expected to yield.
+        # A given optimum may be below the largest posterior mean, which then takes its place.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

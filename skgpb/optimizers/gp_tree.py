@@ -4,8 +4,8 @@ Among the leaves, take the one with the largest index
 
     I(h, i) = min(upper(h, i), upper(parent) + V_{h-1}) + V_h,   upper = mean + sqrt(beta_n) std.
 
-If sqrt(beta_n) std <= V_h, the variation of f within cells of depth h, its cell is *refined*: its
-children become leaves and the choice starts anew. Otherwise f is *evaluated* there.
+If sqrt(beta_n) std <= V_h, the variation of f within cells of depth h, this leaf is *refined*: its
+children become leaves, and the round chooses again. Otherwise f is *evaluated* in the leaf.
 
 References
 ----------
@@ -79,8 +79,8 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         Answer of the oracle to a cell: f at its centre (the paper's case), the average
         over its representatives, or the mean over the whole cell. A kernel over box
-        descriptors [lower, upper] stands for itself, and ``kernel`` is then not used. In a
-        pool: the member nearest to the mean, at most ``n_representatives`` members, or all.
+        descriptors [lower, upper] is used as it is, instead of ``kernel``. In a pool: the
+        member nearest to the mean, at most ``n_representatives`` members, or all members.
     variation : "kernel", "theory", (c, rho) or callable, default="kernel"
         V_h, the variation of f within cells of depth h: computed from the kernel (see
         :class:`GPOOOptimizer`), that of Claim 2 ("theory"),
@@ -91,21 +91,21 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable takes
         the round t, counted from 1.
     horizon : int, default=100
-        n, the number of evaluations that beta_n, V_h and h_max are meant for. Going on after
-        them warns.
+        n, the number of evaluations for which beta_n, V_h and h_max hold. A
+        :class:`~skgpb.exceptions.BudgetWarning` says when there are more.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5). The tree and
-        what was observed are kept.
+        the observations are kept.
     max_active : int, default=1000
-        Guard against refining breadth first. Once the tree has as many leaves at most one cell
-        is refined before each evaluation, with a
-        :class:`~skgpb.exceptions.RefinementWarning`; 1 makes it so from the start.
+        Guard against refining breadth first: from this number of leaves on, the search refines at
+        most one cell before each evaluation, with a
+        :class:`~skgpb.exceptions.RefinementWarning`. 1 limits refinement from the start.
 
     Attributes
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over box descriptors (over points for a pool). It tracks every cell of
-        the tree, under the number of its node.
+        the tree; the slot of a cell is the index of its node.
     history_ : structured ndarray
         The answers; ``expanded`` says whether cells were refined on the way to the query.
     horizon_ : int
@@ -115,24 +115,24 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     Notes
     -----
-    *Ties.* Among leaves whose index values agree within a relative 1e-9 the one of lowest depth,
-    then of lowest index, is taken.
+    *Ties.* Leaves whose index values agree within a relative 1e-9 tie. Ties go to the lowest
+    depth, then to the lowest index.
 
-    *Depth.* None as ``max_depth`` stands for h_max of equation 3.4, or for the depth at which a
-    pool runs out of members. With an odd ``n_children`` the middle child has its parent's centre,
-    and with it its evaluations.
+    *Depth.* ``max_depth=None`` stands for h_max of equation 3.4, or for the depth at which a
+    pool runs out of members. With an odd ``n_children`` the middle child has the centre of its
+    parent, and therefore the parent's evaluations.
 
-    *Refinement* happens within ``ask``, which is why the tree may be deep before the first
-    answer. Node indices are 64-bit numbers, which limits h_max to 61 for K = 2 and 38 for K = 3.
+    *Refinement* happens within ``ask``, so that the tree may be deep before the first answer.
+    Node indices are 64-bit numbers, which limits h_max to 61 for K = 2 and 38 for K = 3.
 
     *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
     has any, the one with the highest posterior mean.
 
-    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, so that their
-    cells may be refined; when every leaf is pending it splits the best of them early.
+    *Batches.* Pending queries shrink the posterior standard deviations, so that their cells may be
+    refined. When every leaf is pending, ``ask`` splits the best leaf early.
 
-    *Anytime.* The remark restarts the algorithm in every phase. A new start would only lose the
-    tree, as the posterior holds whatever n is: only beta_n, V_h and h_max are renewed.
+    *Anytime.* The remark restarts the algorithm in every phase. This search keeps its tree and its
+    posterior, which hold for every n, and recomputes only beta_n, V_h and h_max.
     """
 
     horizon: int = 100
@@ -164,7 +164,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
             excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
         while True:
             posterior = expected.posterior
-            node = self._best_within(posterior, mask_of(excluded, self._tree.n_nodes))
+            node = self._best_within(posterior, node_mask(excluded, self._tree.n_nodes))
             if node < 0:
                 # Every leaf is pending: refine the best divisible leaf.
                 self._refine(best_divisible(self.domain_, self._best_leaf), expected)
@@ -183,20 +183,26 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
-        """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
+        """Line 2: return the leaf of the largest index, equations 3.1 and 3.2."""
         run = self._run
         beta = self._beta(run.n_told + 1 + len(run.pending))
         return self._tree.best_bound_within_parent(posterior, beta, self._variation, excluded)
 
     def _refine(self, node: int, expected: GaussianProcess) -> None:
-        """Split a leaf, and follow its children in what is expected of pending answers too."""
+        """Split a leaf, and track its children, also in ``expected``, the posterior with fantasies.
+
+        ``expected`` is the posterior given the expected answers to pending queries.
+        """
         (first,) = self._expand_all([node])
         if expected is not self._gp:
             children = range(first, self._tree.n_nodes)
             expected.track(self.domain_.blocks(first, children.stop), children)
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
-        """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
+        """Lines 4 and 5: split the nodes, and return the first child of each.
+
+        Parents stay tracked, because the index of a child has the upper bound of its parent.
+        """
         firsts = []
         for node in nodes:
             first = self.domain_.split(node)
@@ -207,10 +213,10 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         return firsts
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
-        """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
+        """Lines 7 to 9: observe the reward. The slot of a cell is the index of its node."""
         node = self.domain_.node_of(query)
         what = node if node >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
@@ -226,7 +232,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         super()._begin()
 
     def _track(self, moments: Moments | None = None) -> None:
-        """Follow every cell, by its number."""
+        """Track every cell, in the order of the nodes."""
         self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
@@ -241,14 +247,14 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         return self._constants.log_cells
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
-        """Prior covariance of f between points, from that of the answers to queries."""
+        """Return the prior covariance of f between points, given the kernel of the answers."""
         run = self._run
         if run.params.pool is not None:
             return kernel
         return PriorOfPoints(kernel, run.space)
 
     def _variation_bound(self) -> np.ndarray:
-        """V_h for h = 0..max_depth + 1, in normalised units."""
+        """Return V_h for h = 0..max_depth + 1, in normalised units."""
         if self._run.params.variation != "theory":
             return super()._variation_bound()
         return self._constants.variation(
@@ -256,7 +262,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         )
 
     def _deviations(self) -> np.ndarray:
-        """g_h of Claim 2 for h = 0..max_depth + 1."""
+        """Return g_h of Claim 2 for h = 0..max_depth + 1."""
         n, everywhere = self.max_depth_ + 2, not is_stationary(self._gp.kernel)
         if type(self.domain_) is not BoxPartition:
             return answer_deviations(self._gp, self.domain_, n, everywhere)
@@ -268,8 +274,8 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         return cell_deviations(prior, cells, n)
 
 
-def mask_of(nodes: set[int], n_nodes: int) -> np.ndarray | None:
-    """Return which of all nodes are some of them, as a mask, None for none."""
+def node_mask(nodes: set[int], n_nodes: int) -> np.ndarray | None:
+    """Return a mask (n_nodes,) with 1 for the given nodes; None if there are none."""
     if not nodes:
         return None
     mask = np.zeros(n_nodes, dtype=np.uint8)

@@ -32,10 +32,11 @@ class GPTSOptimizer(GainUCBOptimizer):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    It pulls the best arm of mean(x) + sqrt(beta_t) (draw(x) - mean(x)), a joint draw of all arms.
-    Draws are pathwise: the low-rank symmetric root of the prior covariance is found once, a round
-    costs O(n_arms (t + rank)), and no n_arms x n_arms matrix is formed beyond 1,000 arms. In a box,
-    whose candidates move, their posterior covariance is factorised, O(n_arms^2 (t + n_arms)).
+    It pulls the arm with the largest mean(x) + sqrt(beta_t) (draw(x) - mean(x)), where draw is a
+    joint draw of all arms. Draws are pathwise: the low-rank symmetric root of the prior covariance
+    is computed once, a round costs O(n_arms (t + rank)), and no n_arms x n_arms matrix is formed
+    beyond 1,000 arms. In a box, where candidates change, the posterior covariance is factorised,
+    O(n_arms^2 (t + n_arms)).
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -54,7 +55,7 @@ class GPTSOptimizer(GainUCBOptimizer):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
@@ -62,8 +63,7 @@ class GPTSOptimizer(GainUCBOptimizer):
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
-        [Chowdhury2017]_, with which it explores far more; a callable takes the round t, counted
-        from 1.
+        [Chowdhury2017]_, which explores far more; a callable takes the round t, counted from 1.
     information_gain : {"greedy", "order"}, float or callable, default="greedy"
         gamma_t: a bound computed from the kernel and the arms, the order formula of the
         kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
@@ -71,15 +71,15 @@ class GPTSOptimizer(GainUCBOptimizer):
 
     Notes
     -----
-    *Draws.* They depend on ``random_state``, the round and the number of pending queries only:
+    *Draws.* They depend only on ``random_state``, the round and the number of pending queries:
     asking again, pickling and cloning do not change them. A batch is a set of independent
-    draws given what was told.
+    draws given the observations.
 
-    *Many arms.* Beyond 1,000 arms at most 512 columns of a pivoted Cholesky factor of the
-    prior are kept. What they leave of a variance, next to nothing for smooth kernels, is drawn
-    independently for each arm.
+    *Many arms.* Beyond 1,000 arms the search keeps at most 512 columns of a pivoted Cholesky factor
+    of the prior. The remaining variance of each arm, negligible for smooth kernels, is drawn
+    independently.
 
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -88,10 +88,10 @@ class GPTSOptimizer(GainUCBOptimizer):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return one joint draw of all queries, its deviations from the mean scaled."""
+        """Return a joint draw of all queries, with deviations from the mean times sqrt(beta_t)."""
         draw = posterior.query_draws(1)[0]
         return posterior.mean + sqrt(self.exploration(posterior)) * (draw - posterior.mean)
 
     def _theory_beta(self, t: int, n_arms: int) -> float:
-        """v_t^2."""
+        """Return v_t^2 in round t, counted from 1."""
         return self._widths().beta_of_gain(self._gain(t - 1), 2.0)

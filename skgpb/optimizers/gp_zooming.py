@@ -1,12 +1,12 @@
 r"""Bayesian zooming: Gaussian process bandits on balls that a covering oracle provides.
 
-Every active point x is the centre of a ball of radius r(x). Among them, take the one with the
+Every active point x is the centre of a ball of radius r(x). A round chooses the one with the
 largest index
 
     J(x) = mean(x) + sqrt(beta_n) std(x) + W(r(x)).
 
 If sqrt(beta_n) std(x) <= W(r(x)), the variation of f within balls of that radius, the radius is
-*halved*, and where that leaves a part of the domain uncovered, a point of it becomes active with
+*halved*. If that leaves a part of the domain uncovered, a point of this part becomes active, with
 the largest radius. Otherwise f is *evaluated* at x.
 
 References
@@ -46,7 +46,7 @@ from skgpb.optimizers._trees import (
     claim_2,
     kernel_of_regions,
     largest_within,
-    never_increasing,
+    monotone_envelope,
     smoothness_exponent,
 )
 from skgpb.utils.locks import locked
@@ -65,7 +65,7 @@ __all__ = ["GPZoomingOptimizer"]
 
 # Limit: maximum number of boxes of an uncovered region; it grows exponentially with d.
 MAX_EFFORT = 100_000
-# Limit: balls that may be made before the first evaluation (D-B6).
+# Limit: maximum number of balls before the first evaluation (D-B6).
 HEAD_START = 1000
 
 
@@ -79,10 +79,11 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     >>> result.x.center.round(1)
     array([3.])
 
-    It needs no tree of partitions: the balls follow the function, and a covering oracle says
-    where a new one is needed. Lengths are measured in units of the domain's sides, so that the
-    domain is the unit cube, whose diameter is 1 under the sup norm and sqrt(d) for Euclidean
-    balls. A round takes O(m t) for m balls and t distinct queries, plus the time of the oracle.
+    It needs no tree of partitions: the search shrinks balls where f is large, and a covering
+    oracle returns a point that needs a new ball. Lengths are measured in units of the domain's
+    sides, so that the domain is the unit cube, whose diameter is 1 under the sup norm and sqrt(d)
+    for Euclidean balls. A round takes O(m t) for m balls and t distinct queries, plus the time of
+    the oracle.
 
     Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
@@ -99,11 +100,11 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     random_state : int, RandomState instance or None, default=None
         Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     horizon : int, default=100
-        n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
-        them warns.
+        n, the number of evaluations for which beta_n, W and r_min hold. A
+        :class:`~skgpb.exceptions.BudgetWarning` says when there are more.
     anytime : bool, default=False
-        Whether n doubles whenever ``horizon`` evaluations are spent. The balls and what was
-        observed are kept.
+        Whether n doubles whenever ``horizon`` evaluations are spent. The balls and the
+        observations are kept.
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         Norm that defines a ball. Under the sup norm the covering oracle is exact in any
         dimension, see :mod:`skgpb.domains.covering`; for Euclidean balls, with
@@ -111,24 +112,25 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         Answer of the oracle to a ball: f at its centre (the paper's case), the average
         over representatives of the ball, or the mean over the whole ball, both within the
-        domain. A kernel over box descriptors [lower, upper] stands for itself, and ``kernel``
-        is then not used. Euclidean balls are not boxes and answer at their centre only.
+        domain. A kernel over box descriptors [lower, upper] is used as it is, instead of
+        ``kernel``. Euclidean balls are not boxes and need "center".
     n_representatives : int or tuple of d ints, default=None
-        Points per axis in a ball for "average"; None takes as many as possible up to 10 per
+        Points per axis in a ball for "average"; None chooses as many as possible up to 10 per
         axis and 100 in all.
     variation : "kernel", "theory", (c, exponent) or callable, default="kernel"
         W(r), the variation of f within balls of radius r: a bound computed from the kernel
         (see Notes), that of Claim 7, ``c * r**exponent``, or any function of r in units of
         the reward.
     r_min : float, default=None
-        Balls of this radius and larger ones may be shrunk. None stands for equation 3.4 of the
-        tree, whose cells of side 2 r a ball of radius r replaces:
-        diam / 2 * n**-((1 + 1/a) / (2 a)), a being the exponent of smoothness of the kernel;
-        that is diam / (2 n) where f is differentiable.
+        Minimum radius of a ball that may be shrunk. None stands for equation 3.4 of the tree, with
+        a ball of radius r in place of a cell of side 2 r:
+        diam / 2 * n**-((1 + 1/a) / (2 a)), where a is the exponent of smoothness of the kernel.
+        This is diam / (2 n) if f is differentiable.
     max_active : int, default=5000
-        Maximum number of balls; 1,000 of them at once, the others as evaluations are made.
-        If more would be needed, balls are evaluated instead of shrunk. A
-        :class:`~skgpb.exceptions.RefinementWarning` says so before the first such evaluation.
+        Maximum number of balls: 1,000 before the first evaluation, the others in proportion to the
+        number of evaluations. If more balls would be needed, the search evaluates balls instead of
+        shrinking them. A :class:`~skgpb.exceptions.RefinementWarning` says so before the first
+        such evaluation.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
         Claim 6, see Notes; "rkhs" is valid for all balls at once and any f of norm at most B
@@ -137,11 +139,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     Attributes
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
-        The posterior, over box descriptors. It tracks every ball under its number.
+        The posterior, over box descriptors. It tracks every ball; its slot is the index of the
+        ball.
     domain_ : Balls
-        The balls as queries; ``domain_.ball(index)`` is one of them.
+        The balls as queries; ``domain_.ball(index)`` is the ball with an index.
     tree_ : Bunch
-        The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
+        The balls as arrays. The parent of a ball is the ball whose shrinking left its centre
+        uncovered.
     history_ : structured ndarray
         The answers; ``expanded`` says whether balls were shrunk on the way to the query.
     horizon_ : int
@@ -156,27 +160,28 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     *Sides* with names are pairs or continuous distributions. For integers and categories use
     :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
 
-    *Ties.* Among balls whose index values agree within a relative 1e-9 the largest, then the
-    oldest, is taken.
+    *Ties.* Balls whose index values agree within a relative 1e-9 tie. Ties go to the largest
+    radius, then to the oldest ball.
 
-    *beta="theory".* Claim 6 sums the failures of all confidence intervals that are looked at.
-    The posterior changes with n evaluations, and there are at most M balls: two of them are
-    farther apart than the smallest radius, so M = ``2**(d * max_depth_)``, or ``max_active`` if
-    that is less. Hence beta_n^2 = 2 (log(1 / theta) + log(2 n) + log(M)).
+    *beta="theory".* Claim 6 sums the failure probabilities of all confidence intervals that the
+    algorithm uses. The posterior changes with n evaluations, and there are at most M balls. Two
+    centres are farther apart than the smallest radius, so M = ``2**(d * max_depth_)``, or
+    ``max_active`` if that is less. Hence beta_n^2 = 2 (log(1 / theta) + log(2 n) + log(M)).
 
     *variation="kernel".* W(r) is sqrt(2 log(M / theta)) times the largest prior standard
     deviation of f(y) minus the answer to the query, for y in a ball of radius r.
 
-    *Refinement* happens within ``tell``, as far as the answers so far lead, and before the
-    first evaluation within ``ask``. It makes many balls where W is much larger than sqrt(beta)
-    times the prior standard deviation, as the one of "theory" is; ``max_active`` bounds it.
+    *Refinement* before the first evaluation happens within ``ask``. After each answer it happens
+    within ``tell``, until a ball is to be evaluated. It adds many balls if W is much larger than
+    sqrt(beta) times the prior standard deviation, as "theory" is; ``max_active`` bounds their
+    number.
 
     *Recommendation.* ``recommend("paper")`` is the smallest ball at the time of the last
     evaluation, ties to the highest posterior mean, then to the oldest.
 
-    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, but balls only
-    when the answers are there; when every ball is pending, it shrinks the best of them until a
-    new one is needed.
+    *Batches.* Pending queries shrink the posterior standard deviations; balls shrink only after
+    the answers. When every ball is pending, ``ask`` shrinks the best ball, again and again, until
+    a new ball is needed.
     """
 
     horizon: int = 100
@@ -214,7 +219,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         run = self._run
         own, self._horizon = run.params, Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
-        self._following = nan  # beta of the round that comes next, from the first answer on
+        self._following = nan  # beta of the next round, set by the first answer
         d, counts = self.n_features_in_, None if own.feedback == "center" else self._counts()
         covering = EuclideanCovering(d) if own.metric == "euclidean" else ChebyshevCovering(d)
         self.domain_: Balls = Balls(self.bounds_, covering, counts, run.space)
@@ -227,7 +232,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._track()
 
     def _choose(self, context: np.ndarray | None) -> Ball:
-        """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
+        """Lines 2 to 7: shrink the ball of the largest index until one is to be evaluated."""
         run = self._run
         t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
@@ -238,7 +243,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         posterior = self._model.fantasize(map(self.domain_.block_of, run.pending)).posterior
         pending = {query.index for query in run.pending}
         if len(pending - {-1}) == len(self.domain_):
-            # Every ball is being evaluated already: shrink some until another is needed.
+            # Every ball is pending: shrink the best until a new ball is needed.
             while len(pending - {-1}) == len(self.domain_):
                 self._shrink(self._best_shrinkable(posterior, beta))
             posterior = self._model.fantasize(map(self.domain_.block_of, run.pending)).posterior
@@ -246,13 +251,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             pending |= unlikely
         ball = self._best_ball(posterior, beta, self._variation, pending)
         if self._should_shrink(ball, posterior, beta):
-            # It ought to be smaller, not better known, once there is room or pending answers
-            # are there: until then the best centre, as if the centres were all there is.
+            # Only a smaller ball would be informative, but the search is at its limit or waits for
+            # pending answers. Until then choose the best centre, as if no other points existed.
             ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
         return self.domain_.ball(ball)
 
     def _without_failing(self) -> set[int]:
-        """Shrink balls that have failed, and return those that hardly ever have an answer."""
+        """Shrink the balls that always failed; return the indices of balls likely to fail."""
         chances = self._run.chances_of_regions(self.bounds_)
         if chances is None:
             return set()
@@ -262,7 +267,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return set(np.flatnonzero(chances.unlikely(self._boxes())).tolist())
 
     def _boxes(self) -> np.ndarray:
-        """Boxes [lower, upper] of all balls."""
+        """Return the boxes [lower, upper] (n_balls, 2 d) of all balls."""
         return np.array([self.domain_.ball(i).box for i in range(len(self.domain_))])
 
     def _refine(self, t: int, beta: float) -> None:
@@ -281,7 +286,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         variation: np.ndarray,
         excluded: Iterable[int] = (),
     ) -> int:
-        """Line 2: the ball of the largest index (equation 5.1), -1 if all are excluded."""
+        """Line 2: return the ball of the largest index (equation 5.1), -1 if all are excluded."""
         depth = self.domain_.depth
         index = posterior.tracked_mean() + np.sqrt(beta * posterior.tracked_var())
         index += variation[depth]
@@ -293,13 +298,13 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return int(among[np.argmin(depth[among])])
 
     def _should_shrink(self, ball: int, posterior: Posterior, beta: float) -> bool:
-        """Line 3."""
+        """Line 3: return whether a ball is certain enough, and large enough, to be shrunk."""
         depth = self.domain_.depth[ball]
         width = sqrt(beta * posterior.moments_at(ball)[1])
         return depth < self.max_depth_ and width <= self._variation[depth]
 
     def _shrink(self, ball: int) -> None:
-        """Line 4, and lines 11 to 13."""
+        """Lines 4, 11 to 13: halve the radius of a ball; add a ball around an uncovered point."""
         added = self.domain_.shrink(ball)
         self._refined = True
         # The answer to a ball changes with its radius, but not f at its centre.
@@ -309,24 +314,24 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
 
     def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
-        """Lines 7 to 9."""
-        # Should the user's function fail, it does before anything has changed.
+        """Lines 7 to 9: observe the reward of a ball or point."""
+        # First, because it may call the user's function: if that raises, nothing has changed.
         run = self._run
         self._following = self._beta(run.n_told + 2)
         ball = query.index if isinstance(query, Ball) else -1
-        # A ball that was shrunk since it was asked for answered for its larger self.
+        # If the ball was shrunk after it was asked, the answer is about the larger ball.
         same = isinstance(query, Ball) and (
             run.params.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
         what = ball if same and ball >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
         run.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _learn(self) -> None:
-        """Learn, and lines 2 to 5 of the next round, as far as the answers lead."""
+        """Refit if that is due, and do lines 2 to 5 of the next round."""
         super()._learn()
         self._settled = self.domain_.depth.copy()
         t = self._run.n_told + 1
@@ -336,7 +341,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             self._refine(t, following)
 
     def _best(self, context: np.ndarray | None = None) -> Ball:
-        """Return the smallest ball at the last evaluation, ties to the highest mean."""
+        """Return the smallest ball at the last evaluation; ties go to the highest mean."""
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
         means = self._gp.moments([self.domain_.block_of(ball) for ball in balls])
@@ -347,7 +352,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- the constants of Appendix D --------------------------------------------------------
 
     def _beta(self, t: int) -> float:
-        """Claim 6, or what the user chose."""
+        """Return beta_n squared by Claim 6, or by the parameter ``beta`` of the user."""
         if self.beta != "theory":
             return self._norm.given_beta(t, self._model)
         u = log(1.0 / self._norm.guarantee.failure_probability)
@@ -355,11 +360,11 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     @property
     def _log_regions(self) -> float:
-        """Logarithm of M, more balls than there can ever be."""
+        """Logarithm of M, an upper bound on the number of balls."""
         return min(self.n_features_in_ * self.max_depth_ * log(2.0), log(self.max_active))
 
     def _follow_horizon(self, t: int) -> None:
-        """Let the constants hold for evaluation t."""
+        """Extend the horizon to evaluation t if ``anytime``; otherwise warn if t exceeds it."""
         before = self._horizon
         if t <= before.n:
             return
@@ -368,7 +373,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             self._find_constants()
 
     def _find_constants(self) -> None:
-        """r_min and all that depends on it."""
+        """Set r_min, the number of halvings, and W."""
         diameter, a = self.domain_.covering.diameter, self._exponent
         run = self._run
         if run.params.r_min is None:
@@ -380,10 +385,10 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
-        self._renew()
+        self._update_derived()
 
-    def _renew(self) -> None:
-        """W(r_k) for k = 0..max_depth_, in normalised units."""
+    def _update_derived(self) -> None:
+        """Recompute W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         run = self._run
         if isinstance(run.params.variation, str):
@@ -399,20 +404,21 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._variation = given / self._gp.scale
 
     def _variation_bound(self, radii: np.ndarray) -> np.ndarray:
-        """W(r) from the kernel, or by Claim 7."""
+        """Return W(r) for all radii, from the kernel or by Claim 7."""
         if self._run.params.variation == "theory":
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
             return 2.0 * claim_2(g, 4**d, d, self._norm.guarantee.failure_probability)
-        g = never_increasing(np.array([self._deviation(r) for r in radii]))
+        g = monotone_envelope(np.array([self._deviation(r) for r in radii]))
         factor = self._norm.deviations_within(self._log_regions)
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
-        """Largest prior sd of f(y) minus the answer to a ball, or f at its centre; y inside.
+        """Return the largest prior standard deviation of f(y) - z over points y of a ball.
 
-        Balls around the centre and two opposite corners of the domain are looked at.
+        z is the answer to the ball, or f at its centre if ``of_answer`` is False. The maximum is
+        over the balls around the centre and two opposite corners of the domain.
         """
         d, balls = self.n_features_in_, self.domain_
         depth = round(np.log2(self.domain_.covering.diameter / radius))
@@ -433,21 +439,22 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- guards -----------------------------------------------------------------------------
 
     def _best_shrinkable(self, posterior: Posterior, beta: float) -> int:
-        """Line 2 among the balls that can be smaller, known or not."""
+        """Return the ball of the largest index, of all balls that can still be shrunk."""
         smallest = np.flatnonzero(self.domain_.depth >= self.max_depth_)
         ball = self._best_ball(posterior, beta, self._variation, smallest.tolist())
         if ball < 0:
             raise AllPendingError(
-                f"all {len(self.domain_)} balls are pending and none may be smaller: tell some "
-                "of them before asking for more, or decrease r_min"
+                f"all {len(self.domain_)} balls are pending and have the smallest radius: tell "
+                "some of them before asking for more, or decrease r_min"
             )
         return ball
 
     def _may_shrink(self, t: int) -> bool:
-        """Return whether another ball may be needed before evaluation t.
+        """Return whether a ball may be shrunk before evaluation t, by the limits on the balls.
 
-        Breadth-first refinement would spend ``max_active`` at once, at places that no answer has
-        pointed to, so all but the first of them become available in step with the evaluations.
+        Breadth-first refinement would spend ``max_active`` at once, before any answer shows where
+        f is large. So the first balls are available at once, and the others in proportion to the
+        number of evaluations.
         """
         head = min(HEAD_START, self.max_active)
         share = head + (self.max_active - head) * min(1.0, t / self._horizon.n)
@@ -457,8 +464,8 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
                 warn(
                     f"the region that {len(self.domain_)} balls leave uncovered in "
                     f"{self.n_features_in_} dimensions consists of more than {MAX_EFFORT} boxes: "
-                    "balls are shrunk no further. Use GPTreeOptimizer, whose cost does not grow "
-                    "with the dimension like this, or a smaller variation",
+                    "balls are shrunk no further. Use GPTreeOptimizer, whose cost is linear in the "
+                    "dimension, or a smaller variation",
                     RefinementWarning,
                 )
             return False
@@ -467,9 +474,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         if self._run.n_told == 0 and not self._guarded:
             self._guarded = True
             warn(
-                f"there are {len(self.domain_)} balls before the first evaluation: they are "
-                "evaluated as they are for now. Shrinking runs ahead of evaluation where W "
-                "(variation) is wide next to sqrt(beta) times the standard deviation. Pass a "
+                f"there are {len(self.domain_)} balls before the first evaluation: for now they "
+                "are evaluated and not shrunk. Balls shrink before any evaluation where W "
+                "(variation) is much larger than sqrt(beta) times the standard deviation. Pass a "
                 "smaller variation (variation='kernel', or (c, exponent) with a smaller c), a "
                 "kernel with longer length scales, a larger beta or a larger r_min; or raise "
                 "max_active",
@@ -482,7 +489,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     @property
     @locked
     def horizon_(self) -> int:
-        """Number of evaluations that the constants are meant for at present."""
+        """Number of evaluations for which the constants hold at present."""
         check_is_fitted(self, "bounds_")
         return self._horizon.n
 
@@ -498,10 +505,10 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def tree_(self) -> Bunch:
         """The balls so far, as arrays with one entry per ball, oldest first.
 
-        ``depth`` (halvings), ``index``, ``parent`` (the ball whose shrinking made this one
-        necessary, -1 for the first), ``children`` (n_balls, most children), padded with -1,
-        ``lower`` and ``upper`` (n_balls, d), ``n_evaluations``, ``center`` (n_balls, d) and
-        ``radius``. ``domain_.ball(index)`` is the query.
+        The fields are ``depth`` (halvings), ``index``, ``parent`` (the ball whose shrinking left
+        the centre of this one uncovered, -1 for the first), ``children`` (n_balls, most children),
+        padded with -1, ``lower`` and ``upper`` (n_balls, d), ``n_evaluations``, ``center``
+        (n_balls, d) and ``radius``. ``domain_.ball(index)`` is the query.
         """
         check_is_fitted(self, "bounds_")
         return Bunch(**self.domain_.arrays())
@@ -523,7 +530,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._query_kernel()
 
     def _counts(self) -> tuple[int, ...]:
-        """Representatives along each side of a ball."""
+        """Return the number of representatives along each side of a ball."""
         run = self._run
         d, feedback = self.n_features_in_, run.params.feedback
         if isinstance(feedback, str) and feedback == "center":
@@ -531,7 +538,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return points_per_axis(run.params.n_representatives, d)
 
     def _query_kernel(self) -> Kernel:
-        """Covariance between the answers that the oracle returns."""
+        """Return the kernel of the answers to queries, over box descriptors."""
         own, counts = self._run.params, self._counts()
         return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, None)
 
@@ -540,6 +547,6 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._track()
 
     def _track(self) -> None:
-        """Follow every ball, by its number."""
+        """Track every ball; its slot is its index."""
         balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
         self._gp.track([self.domain_.block_of(ball) for ball in balls])

@@ -69,25 +69,26 @@ class GPOOOptimizer(PartitionSearch):
     random_state : int, RandomState instance or None, default=None
         Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     expansion : {"posterior", "before", "after"}, default="posterior"
-        Rule for which cells are split. Line 6 of the paper tests the cell that was asked; its
-        deviation may be read as that before the reward of the round or after it. "posterior" takes
-        that after the reward and tests every leaf, so that no evaluation is spent on a cell that
-        its neighbours have made known; from 3,072 leaves on it tests the one that was asked.
+        Rule that decides which cells are split. Line 6 of the paper tests the cell that was asked;
+        its standard deviation may be read as the one before the reward of the round or after it.
+        "posterior" tests every leaf with its deviation after the reward, so that no evaluation is
+        spent on a cell whose average follows from answers about its neighbours. From 3,072 leaves
+        on it tests only the cell that was asked.
 
     Notes
     -----
-    *Ties.* Among leaves whose b-values agree within a relative 1e-9 the one of lowest depth, then
-    of lowest index, is asked.
+    *Ties.* Leaves whose b-values agree within a relative 1e-9 tie. Ties go to the lowest depth,
+    then to the lowest index.
 
     *Counted rows.* Where answers come with their ``count``, see :meth:`tell`, ``min_members`` is
-    the fewest rows of a cell that is split, asked again or recommended.
+    the minimum number of rows of a cell that is split, asked again or recommended.
 
     *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
     has any, the one with the highest posterior mean.
 
     *Beyond the paper.* Its Algorithm 1 is ``expansion="before"`` with ``recommend("paper")``. The
-    defaults are better on average at every budget we tried, and on boxes so is ``beta=4.0`` than
-    "theory"; on pools of noisy rows it stops looking elsewhere too early. The user guide has the
+    defaults were better on average at every budget that we tried. On boxes ``beta=4.0`` was better
+    than "theory" as well; on pools of noisy rows it explores too little. The user guide has the
     figures.
     """
 
@@ -106,15 +107,15 @@ class GPOOOptimizer(PartitionSearch):
         *,
         count: Any = None,
     ) -> Self:
-        """Report the reward of a query; nothing changes if anything is wrong with it.
+        """Report the reward of a query; an invalid reward changes nothing.
 
         Parameters
         ----------
         query, reward, alpha
             As for :meth:`GPUCBOptimizer.tell`.
         count : int, or array-like of shape (n,) of int, default=None
-            Number of rows of a table that the answer averages, see Notes. Zero says that the cell
-            is empty. An objective of :meth:`run` returns a :class:`~skgpb.feedback.RowAverage`.
+            Number of rows of a table in the average, see Notes; 0 for a cell without rows. An
+            objective of :meth:`run` returns a :class:`~skgpb.feedback.RowAverage` instead.
         """
         if count is not None:
             if is_sequence(count):
@@ -133,14 +134,14 @@ class GPOOOptimizer(PartitionSearch):
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
-        # Of an average only the number is checked there; over no rows there is none.
+        # The base class checks the average as a number. An average over no rows has no number.
         value = float(reward) if reward.count else None
         query, _, noise = super()._checked(query, value, alpha)
         return query, reward, noise
 
     @property
     def _below_min_members(self) -> list[int]:
-        """Nodes of cells that are known to have too few rows, which takes their counts."""
+        """Nodes of the cells that have fewer than ``min_members`` rows by their counts."""
         run = self._run
         few = [query for query, n in run.rows.items() if n < run.params.min_members]
         return [node for node in map(self.domain_.node_of, few) if node >= 0]
@@ -150,7 +151,7 @@ class GPOOOptimizer(PartitionSearch):
         counted = {query: n for query, n in run.rows.items() if isinstance(query, Cell)}
         if not counted:
             return super()._best_by_posterior(finest_depth, caution)
-        # A cell whose rows were not counted may have none.
+        # Only counted cells: any other may have no rows.
         enough = [
             cell
             for cell, n in counted.items()
@@ -166,7 +167,7 @@ class GPOOOptimizer(PartitionSearch):
     # -- Algorithm 1 ------------------------------------------------------------------------
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        """Line 3: the leaf of the largest b-value."""
+        """Line 3: return the leaf of the largest b-value."""
         run = self._run
         pending, gp = run.pending, self._gp
         beta = self._beta(run.n_told + 1 + len(pending))
@@ -178,15 +179,18 @@ class GPOOOptimizer(PartitionSearch):
         return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
-        """Lines 4 to 9: observe, and split the cell once it is known well enough."""
+        """Lines 4 to 9: observe the reward, and split the cells whose averages are certain enough.
+
+        An average is certain enough if half of its confidence interval is at most delta(h).
+        """
         run = self._run
         beta = self._beta(run.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
-        # What is averaged: a leaf, whose moments are tracked, or rows of points.
+        # A leaf has a slot with tracked moments; for any other query the rows of its points.
         functional = slot if slot >= 0 else self.domain_.block_of(query)
         splits_left = self._splits_left
-        mean, var = self._model.observe(functional, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(functional, reward, alpha, renew=self._on_refit)
         beta_after = self._widths().beta() if self.beta == "rkhs" else beta
         splits = slot >= 0 and self.domain_.splittable(node) and node not in self._below_min_members
         if splits:
@@ -203,9 +207,9 @@ class GPOOOptimizer(PartitionSearch):
         run.close(query, reward, *self._model.to_user_units(mean, var), splits)
 
     def _expand_known(self, beta: float, splits_left: int) -> None:
-        """Apply line 6 to every leaf: split what the posterior knows well enough by now.
+        """Apply line 6 to every leaf: split the leaves whose confidence interval is narrow enough.
 
-        ``splits_left`` is how many cells could be split at the start of the round.
+        ``splits_left`` is ``_splits_left`` at the start of the round.
         """
         posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
         splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._below_min_members
@@ -220,18 +224,21 @@ class GPOOOptimizer(PartitionSearch):
         if splits_left > 0 >= self._splits_left:
             warn(
                 f"the tree has {tree.n_leaves} candidate cells: from now on a cell is split only "
-                "after it was asked, and no longer because answers about other cells made its "
-                "average known. Decrease max_depth for a smaller tree",
+                "after it was asked, and no longer because its average follows from answers about "
+                "other cells. Decrease max_depth for a smaller tree",
                 RefinementWarning,
             )
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
-        """Line 7: the children take the place of their parents, and many leaves are lazy."""
+        """Line 7: replace each node by its children, and return the first child of each.
+
+        Speed: the moments of very many leaves are updated lazily.
+        """
         firsts = super()._expand_all(nodes)
         self._gp.lazy = self._splits_left <= 0
         return firsts
 
     @property
     def _splits_left(self) -> int:
-        """Number of cells that may be split before they are asked."""
+        """Number of cells that the search may still split before they are asked."""
         return (defaults.MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)

@@ -1,13 +1,13 @@
-r"""IDS: the queries of the least squared gap for each unit of information, for their price.
+r"""IDS: the query with the least squared gap per unit of information, times its cost.
 
 Notation: queries a and targets x are linear functionals of f, with posterior means m, standard
-deviations s and covariances; y(a) is the answer to a, with its noise. What would be recommended
-now is the incumbent, the target of the largest mean.
+deviations s and covariances; y(a) is the answer to a, with its noise, and c(a) its cost. The
+incumbent is the target of the largest mean, which would be recommended now.
 
 *The gap.* In linear partial monitoring [Kirschner2020]_ an action has a reward, which is not its
-feedback. Queries have no reward, because they are asked to decide something else. Instead every
-round is charged a bound on the gap of the incumbent :math:`\hat x`. The bound uses the posterior of
-differences, which takes into account that close targets are similar,
+feedback. Queries have no reward of their own: they serve to choose a target. Instead every round is
+charged a bound on the gap of the incumbent :math:`\hat x`. The bound uses the posterior of
+differences, so that the correlation of close targets counts,
 
 .. math::
 
@@ -16,9 +16,9 @@ differences, which takes into account that close targets are similar,
 the same for all queries (decision D-H19).
 
 *The information* is directed [Kirschner2020]_: it is about the difference of two targets, both of
-which may still be the best, the incumbent and the rival x at which its gap is reached. The
-paper takes the pair of plausible maximisers whose difference is known least, which may be two that
-are both likely to be bad. With :math:`w = x - \hat x`
+which may be the best, the incumbent and the rival x at which the bound on the gap is reached. The
+paper uses the pair of plausible maximisers with the most uncertain difference, both of which may be
+unlikely to be the best. With :math:`w = x - \hat x`
 
 .. math::
 
@@ -26,13 +26,13 @@ are both likely to be bad. With :math:`w = x - \hat x`
          = -\tfrac12 \log\left(1 - \frac{\mathrm{Cov}(a, w)^2}{s^2(w)\,(s^2(a) + \sigma^2(a))}
            \right).
 
-"full" information is about f itself, :math:`\tfrac12 \log(1 + s^2(a) / \sigma^2(a))`, that of
+"full" information is about f itself, :math:`\tfrac12 \log(1 + s^2(a) / \sigma^2(a))`, as in
 [Kirschner2018]_.
 
-*The ratio* of a query, with its price c(a), is :math:`\Delta^2 c(a) / I(a)`. It is minimised over
-queries; since the gap is the same for all, no distribution over several has a smaller one
-[Russo2018]_. The sum of gaps over a budget B is at most :math:`\sqrt{\Psi B \sum I}` where no ratio
-is above :math:`\Psi`, as without prices.
+*The ratio* of a query is :math:`\Delta^2 c(a) / I(a)`. The query with the smallest ratio is asked.
+Since the gap is the same for all queries, no distribution over several queries has a smaller ratio
+[Russo2018]_. If no ratio is above :math:`\Psi`, the sum of gaps over a budget B is at most
+:math:`\sqrt{\Psi B \sum I}`, as with equal costs.
 
 References
 ----------
@@ -55,7 +55,7 @@ import numpy as np
 
 from skgpb._core._ties import argmax_first
 from skgpb.acquisition.information import log_information_ratio
-from skgpb.optimizers._sets import best_known
+from skgpb.optimizers._sets import argmax_mean
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import locked
@@ -79,9 +79,9 @@ class IDSOptimizer(Search):
     3.0
 
     ``queries`` and ``targets`` are points, cells of some sizes or rows that the kernel accepts, as
-    for :class:`~skgpb.KGOptimizer`. It asks the query with the smallest squared gap per unit of
-    information and of cost [Kirschner2020]_. The information is about the difference between the
-    target that seems best and its strongest rival.
+    for :class:`~skgpb.KGOptimizer`. The search asks the query with the smallest squared gap times
+    cost per unit of information [Kirschner2020]_. The information is about the difference between
+    the target with the largest posterior mean and its strongest rival.
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -100,7 +100,7 @@ class IDSOptimizer(Search):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
@@ -109,23 +109,23 @@ class IDSOptimizer(Search):
         Factor of the posterior variance in the bound on a gap: sqrt(beta) standard deviations. A
         callable takes the round, from 1.
     information : {"directed", "full"}, default="directed"
-        About the difference of two targets, or about f as a whole [Kirschner2018]_.
+        Information about the difference of two targets, or about f as a whole [Kirschner2018]_.
 
     See Also
     --------
-    KGOptimizer : Asks what is expected to raise the best mean most.
+    KGOptimizer : Asks the query whose answer is expected to raise the best mean most.
 
     Notes
     -----
-    Equations are in the module's docstring. A round costs O(n m) for n queries and m targets once
-    the covariances are known.
+    Equations are in the module's docstring. A round costs O(n m) for n queries and m targets, plus
+    their covariances.
 
-    Ties, batches and the query that is asked if no query has information are as for KGOptimizer. In
-    a batch the queries after the first are the next best ones by themselves.
+    Ties, batches and the query that is asked if no query has information are as for KGOptimizer.
+    A batch is chosen query by query, not jointly.
 
     Examples
     --------
-    Samples can be pooled by fives. Which single one has the most?
+    Samples can be pooled by fives. Which single sample has the largest value?
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -158,8 +158,8 @@ class IDSOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return minus the logarithm of the information ratio of asking each query."""
-        # The gap may be 0 at this confidence: the rival is asked about all the same.
+        """Return minus the logarithm of the information ratio of each query."""
+        # The bound on the gap may be 0. A gap of 1 gives the same order of queries.
         gap = self._rival(posterior)[2] or 1.0
         return -log_information_ratio(gap, self.information_gain(posterior))
 
@@ -175,7 +175,7 @@ class IDSOptimizer(Search):
         Returns
         -------
         information : ndarray of shape (n_queries,)
-            In nats, whatever it costs.
+            Information in nats, not divided by costs.
         """
         if self.information == "full":
             return posterior.information_about_f(ROUNDING)
@@ -185,18 +185,21 @@ class IDSOptimizer(Search):
         return posterior.information(covariance, float(variance), ROUNDING)
 
     def _variances_to(self, posterior: Round, incumbent: int) -> np.ndarray:
-        """Posterior variances (n_targets,) of all targets minus the incumbent."""
+        """Return the posterior variances (n_targets,) of all targets minus the incumbent."""
         var = posterior.target_var
         among = posterior.covariance_of_target(incumbent)
         variances = var + var[incumbent] - 2.0 * among
         return np.where(variances > ROUNDING * posterior.largest_variance, variances, 0.0)
 
     def _rival(self, posterior: Round) -> tuple[int, int, float]:
-        """The incumbent, the target that may be most above it, and by how much."""
+        """Return the indices of the incumbent and of its strongest rival, and the bound on the gap.
+
+        The rival has the largest upper bound on its difference from the incumbent.
+        """
         mean = posterior.target_mean
-        incumbent = best_known(mean, posterior.target_var)
+        incumbent = argmax_mean(mean, posterior.target_var)
         std = np.sqrt(self._variances_to(posterior, incumbent))
-        # There is nothing to ask about a target whose difference is known.
+        # A target whose difference is certain is no rival: no answer is informative about it.
         lead = np.where(std > 0.0, mean - mean[incumbent], -np.inf)
         bound = lead + sqrt(self._norm.given_beta(posterior.t, self._model)) * std
         rival = argmax_first(bound)

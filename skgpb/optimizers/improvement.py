@@ -57,22 +57,21 @@ class EIOptimizer(Search):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     xi : float, default=0.0
-        Margin by which the incumbent, the largest posterior mean of all arms, is to be
-        exceeded, in units of the reward.
+        Margin above the incumbent, the largest posterior mean of all arms, in units of the reward.
 
     Notes
     -----
-    *Known arms.* Once the best arm has no uncertainty left, its expected improvement is 0, and
-    others are pulled for ever, however small their chance. This is a rule to find the maximum, not
-    to collect rewards.
+    *Certain arms.* Once the best arm has no uncertainty left, its expected improvement is 0, and
+    the search pulls other arms in all further rounds, however small their chance. This rule is for
+    finding the maximum, not for collecting rewards.
 
-    Ties, continuous domains, batches and the recommendation are those of
+    Ties, continuous domains, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -86,7 +85,7 @@ class EIOptimizer(Search):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the logarithm of the expected improvement, which does not underflow."""
-        # Means and deviations are in units of the process, xi is in those of the reward.
+        # The incumbent is in units of the process, and xi in units of the reward.
         threshold = posterior.incumbent + self.xi / posterior.scale
         return log_expected_improvement(posterior.mean, posterior.std, threshold)
 
@@ -106,7 +105,8 @@ class PIOptimizer(Search):
 
     It pulls the arm of the largest P(f(x) > incumbent + xi) [Kushner1964]_.
 
-    The incumbent is a posterior mean, not a lucky reward. A round costs O(n_arms t).
+    The incumbent is the largest posterior mean of all arms, not the best reward, which noise may
+    have raised. A round costs O(n_arms t).
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -125,24 +125,23 @@ class PIOptimizer(Search):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     xi : float, default=0.01
-        Margin by which the incumbent, the largest posterior mean of all arms, is to be
-        exceeded, in units of the reward.
+        Margin above the incumbent, the largest posterior mean of all arms, in units of the reward.
 
     Notes
     -----
     *Margin.* With ``xi=0`` the rule is pure exploitation.
 
-    *Known arms.* An arm without uncertainty cannot improve upon itself: once the best arm is
-    known, others are pulled for ever, however small their chance. This is a rule to find the
-    maximum, not to collect rewards.
+    *Certain arms.* An arm without uncertainty cannot improve upon itself. Once the best arm has no
+    uncertainty left, the search pulls other arms in all further rounds, however small their chance.
+    This rule is for finding the maximum, not for collecting rewards.
 
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -155,6 +154,6 @@ class PIOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return standard scores, which order the arms as the probabilities do."""
+        """Return standard scores, which have the same order as the probabilities."""
         threshold = posterior.incumbent + self.xi / posterior.scale
         return standard_scores(posterior.mean, posterior.std, threshold)

@@ -1,9 +1,9 @@
 r"""Classical acquisition functions on indirect queries, as the IQBO paper modifies them.
 
-The query is chosen by a Gaussian process on g over the query space, which sees the answers alone
-and ignores both the pairs and f; the recommendation is the maximiser of the posterior mean of f
-under the same conditional mean process that CMES uses (Section 7 of [Zhang2025]_). What they
-lack compared with CMES is thus the choice of the query and nothing else.
+A Gaussian process on g over the query space chooses the query. It is given the answers alone, and
+ignores the pairs and f. The recommendation is the maximiser of the posterior mean of f under the
+same conditional mean process as in CMES (Section 7 of [Zhang2025]_). So the baselines differ from
+CMES only in the choice of the query.
 
 References
 ----------
@@ -54,11 +54,11 @@ class AnswerModel:
     Parameters
     ----------
     regressor : OnlineGaussianProcessRegressor
-        It has the process.
+        Regressor whose process is the model.
     A : ndarray of shape (m, q)
         The candidates, which are tracked.
     kernel : Kernel, default=None
-        Prior covariance of g, to begin without answers. None leaves the regressor as it is.
+        Prior covariance of g, which restarts the regressor without answers. None keeps its state.
     """
 
     _kept_fields = ("theta", "process")
@@ -77,7 +77,7 @@ class AnswerModel:
 
     @property
     def theta(self) -> np.ndarray:
-        """Hyperparameters; to set them is to begin with them, without answers."""
+        """Hyperparameters of the kernel. Setting them restarts the model without answers."""
         return self.process.kernel.theta
 
     @theta.setter
@@ -88,14 +88,17 @@ class AnswerModel:
         self.regressor = AnswerModel(copy(self.regressor), self._A, kernel).regressor
 
     def incumbent(self) -> float:
-        """Largest posterior mean of g at the queries told so far, in units of its process."""
+        """Return the largest posterior mean of g at the observed queries, in units of the process.
+
+        Without answers it is 0, the prior mean.
+        """
         gp = self.process
         if not len(gp.observed):
             return 0.0
         return (float(gp.moments(gp.observed.rows).max()) - gp.offset) / gp.scale
 
     def observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
-        """Take an answer."""
+        """Condition the process on the answer to a query."""
         if query.index >= 0:
             self.process.observe_tracked(query.index, reward, alpha)
         else:
@@ -112,12 +115,12 @@ class AnswerModel:
         Parameters
         ----------
         answers : tuple of ndarrays or None
-            The rows that were asked, their answers and the noise variances, if these have been
-            learned since.
+            The rows of all queries, their answers and the noise variances, to replace those of this
+            model, if the noise variances were learned again. None keeps its answers.
         units : tuple of float
             Centre and scale of the answers.
         **settings
-            Parameters of the regressor that say how to learn.
+            Parameters of the regressor for learning: ``optimizer``, ``n_restarts_optimizer``.
         """
         kernel = None if answers is None else clone(self.process.kernel)
         out = AnswerModel(copy(self.regressor), self._A, kernel)
@@ -128,7 +131,7 @@ class AnswerModel:
 
 
 class IndirectBaseline(IndirectSearch):
-    """Base class of rules that score queries by the posterior of g given the answers alone."""
+    """Base class of searches that score queries by the posterior of g given the answers alone."""
 
     answer_kernel: Kernel | None
 
@@ -137,7 +140,7 @@ class IndirectBaseline(IndirectSearch):
 
     @property
     def _by_answers(self) -> bool:
-        """Whether queries are chosen by the process on the answers alone."""
+        """True if the process on the answers alone chooses queries, not the posterior of f."""
         return not self._norm.chooses
 
     def _round(self, pending: list[Any]) -> Round:
@@ -154,7 +157,7 @@ class IndirectBaseline(IndirectSearch):
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         noises = super()._noises_of(queries)
-        # The process on the answers alone knows of no error of the kernel.
+        # The process on the answers alone has its own kernel, without the error of p(x | a).
         return noises - self._model.model_noise if self._by_answers else noises
 
     def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:
@@ -169,7 +172,7 @@ class IndirectBaseline(IndirectSearch):
     @property
     @locked
     def answers_(self) -> OnlineGaussianProcessRegressor:
-        """Posterior of g given the answers alone, over queries."""
+        """The regressor with the posterior of g given the answers alone, over queries."""
         return self._answers.regressor
 
     def _check_consistent(self, kernel: Kernel) -> None:
@@ -177,7 +180,7 @@ class IndirectBaseline(IndirectSearch):
         if self._by_answers:
             raise ValueError(
                 f"optimizer={self.optimizer!r} is not possible for {type(self).__name__}, which "
-                "chooses queries by a Gaussian process on the answers, whose norm is not known. "
+                "chooses queries by a Gaussian process on the answers, whose norm has no bound. "
                 "Use IndirectUCBOptimizer(beta='rkhs'), CMESOptimizer or IndirectTargetsOptimizer"
             )
 
@@ -196,7 +199,10 @@ class IndirectBaseline(IndirectSearch):
 
     @property
     def _answer_optimizer(self) -> Any:
-        """Return how the kernel of g is learned: one that is given is known."""
+        """Optimizer of the hyperparameters of g; None if they are not learned.
+
+        The hyperparameters of a given ``answer_kernel`` are learned only with ``optimizer``.
+        """
         if self._norm.is_consistent:
             return None
         return self.optimizer or (
@@ -207,8 +213,8 @@ class IndirectBaseline(IndirectSearch):
         super()._observe(query, reward, alpha)
         self._answers.observe(query, reward, self._model.alpha if isnan(alpha) else alpha)
 
-    def _after_fit(self) -> None:
-        super()._after_fit()
+    def _on_refit(self) -> None:
+        super()._on_refit()
         run = self._run
         if not run.n_told:
             return
@@ -217,10 +223,10 @@ class IndirectBaseline(IndirectSearch):
         unknown, answers = np.isnan(alphas), None
         if unknown.any():
             noises = np.where(unknown, self._model.alpha, alphas)
-            answers = self._answered_rows_and([]), rewards, noises
+            answers = self._observed_rows_with([]), rewards, noises
         units = 0.0, 1.0
         if run.params.alpha is None and self._model.standardizes:
-            # Noise that is a share of the spread needs the unit that it is a share of.
+            # The noise was learned in units of the spread of the answers of f: use the same unit.
             units = self._gp.offset, self._gp.scale
         elif self.normalize_y or run.params.answer_kernel is None:
             units = units_of(np.array([row[1] for row in run.history]))
@@ -235,7 +241,7 @@ class IndirectBaseline(IndirectSearch):
 
 @dataclass(eq=False, repr=False)
 class IndirectEIOptimizer(IndirectBaseline):
-    """Expected improvement on indirect answers, to compare CMES with.
+    """Expected improvement on indirect answers, a baseline for CMES.
 
     It asks the query with the largest expected improvement of g, and recommends the maximum of f.
 
@@ -268,7 +274,7 @@ class IndirectEIOptimizer(IndirectBaseline):
 
     See Also
     --------
-    CMESOptimizer : Asks what tells most about the maximum of f.
+    CMESOptimizer : Asks the query with the most information about the maximum of f.
 
     Examples
     --------
@@ -293,7 +299,7 @@ class IndirectEIOptimizer(IndirectBaseline):
 
 @dataclass(eq=False, repr=False)
 class IndirectPIOptimizer(IndirectBaseline):
-    """Probability of improvement on indirect answers, to compare CMES with.
+    """Probability of improvement on indirect answers, a baseline for CMES.
 
     It asks the query that most probably improves g, and recommends the maximum of f.
 
@@ -320,7 +326,7 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     See Also
     --------
-    CMESOptimizer : Asks what tells most about the maximum of f.
+    CMESOptimizer : Asks the query with the most information about the maximum of f.
 
     Examples
     --------
@@ -346,10 +352,10 @@ class IndirectPIOptimizer(IndirectBaseline):
 
 @dataclass(eq=False, repr=False)
 class IndirectUCBOptimizer(IndirectBaseline):
-    """Upper confidence bounds on indirect answers, to compare CMES with.
+    """Upper confidence bounds on indirect answers, a baseline for CMES.
 
     It asks the query with the highest upper confidence bound of g, and recommends the maximum of f.
-    Costs are counted but do not change the choice.
+    Costs are added up in ``spent_`` but do not change the choice.
 
     Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
@@ -374,11 +380,11 @@ class IndirectUCBOptimizer(IndirectBaseline):
     beta : "rkhs", float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1. "rkhs" is valid for all queries at once and any f of norm at most
-        B (:doc:`/user_guide/guarantees`), with mean and deviation of the process on f.
+        B (:doc:`/user_guide/guarantees`), and uses mean and deviation of the process on f.
 
     See Also
     --------
-    CMESOptimizer : Asks what tells most about the maximum of f.
+    CMESOptimizer : Asks the query with the most information about the maximum of f.
 
     Examples
     --------
@@ -399,7 +405,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the upper confidence bounds."""
+        """Return the upper confidence bound of each query."""
         beta = self._norm.given_beta(posterior.t, self._model)
         return posterior.mean + sqrt(beta) * posterior.std
 
@@ -409,9 +415,10 @@ class IndirectUCBOptimizer(IndirectBaseline):
 
 @dataclass(eq=False, repr=False)
 class IndirectMESOptimizer(IndirectBaseline):
-    """Max-value entropy search on indirect answers, to compare CMES with.
+    """Max-value entropy search on indirect answers, a baseline for CMES.
 
-    It asks the query with the most information about the maximum of g, and recommends that of f.
+    It asks the query with the most information about the maximum of g, and recommends the maximum
+    of f.
 
     Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
 
@@ -434,11 +441,11 @@ class IndirectMESOptimizer(IndirectBaseline):
     answer_kernel : Kernel, default=None
         As for :class:`~skgpb.IndirectEIOptimizer`.
     n_max_values : int, default=100
-        Number of samples of the maximum of g, from a Gumbel law.
+        Number of samples of the maximum of g, from a Gumbel distribution.
 
     See Also
     --------
-    CMESOptimizer : Asks what tells most about the maximum of f.
+    CMESOptimizer : Asks the query with the most information about the maximum of f.
 
     Examples
     --------
@@ -457,7 +464,7 @@ class IndirectMESOptimizer(IndirectBaseline):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the information about the largest value of g."""
+        """Return the information of each answer about the largest value of g, in nats."""
         mean, std, n = posterior.target_mean, np.sqrt(posterior.target_var), self.n_max_values
         maxima = posterior.once("maxima", lambda: gumbel_max_values(mean, std, n, posterior.rng))
         return max_value_entropy(posterior.mean, posterior.std, maxima)

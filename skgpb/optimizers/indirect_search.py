@@ -1,10 +1,10 @@
-r"""The search by indirect queries: the one over two sets, with a kernel of answers.
+r"""The search by indirect queries: a search over two sets, with a kernel of answers.
 
-A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
-is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
+A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; the target is
+the x that maximises f. The law of X given a is a parameter (``conditional``) or learned from pairs
 (x_j, a_j); eqs 2 to 5 of [Zhang2025]_ then give the covariances of f and g. So queries and points
 are two sets of functionals of f, as in every ``SetSearch``, and
-:class:`~skgpb.surrogate.ConditionalMeanProcess` shows the model.
+:class:`~skgpb.surrogate.ConditionalMeanProcess` is the public view of the model.
 
 References
 ----------
@@ -37,12 +37,12 @@ from skgpb.exceptions import ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.optimizers import _loop as loop
-from skgpb.optimizers._feasibility import Chances, Feasibility, FeasibilityOfQueries
+from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries, SuccessProbabilities
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import IndirectInputs, coordinates, points_of
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._run import AT_START, RunResult, history_table, own_copy
-from skgpb.optimizers._sets import PosteriorCache, QueryPrices
+from skgpb.optimizers._sets import PosteriorCache, QueryCosts
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import SetSearch
@@ -73,39 +73,39 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["IndirectParameters", "IndirectSearch"]
 
-# Accuracy: points that a recommendation is compared with.
+# Accuracy: number of points with which the gap of a recommendation is computed.
 N_RIVALS = 256
 
 
-# The kind of indirect query that an optimizer asks.
+# Class of the indirect queries that an optimizer asks.
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
 @dataclass(eq=False, repr=False)
 class IndirectParameters(ModelParameters):
-    """What every search by indirect queries, rows or cells, takes, and has after its first answer.
+    """Parameters and attributes of all searches by indirect queries, which are rows or cells.
 
-    A query a is answered with a noisy conditional expectation E[f(X) | A = a]. What is sought is
-    the x where f itself is largest. Which class is for which problem: :ref:`which-class`.
+    A query a is answered with a noisy conditional expectation E[f(X) | A = a]. The target is the x
+    where f itself is largest. Which class is for which problem: :ref:`which-class`.
 
     Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        Prior covariance of f over x; None takes the base of ``conditional``. If that has no base, a
+        Prior covariance of f over x; None takes the base of ``conditional``. If this has no base, a
         kernel is learned from standardised answers with a weak prior, starting from
         ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds``.
     query_kernel : Kernel, default=None
         Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
         chooses it, and the regularisation, by closed-form leave-one-out.
     conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
-        The distribution p(x | a) over which a query averages, if it is known. With None it is
-        learned from the ``queries`` given to ``fit``; without these a query is a point, and its
-        answer is the value of f there, of which a warning says that it is an assumption.
+        The distribution p(x | a) over which a query averages. None learns it from the ``queries``
+        given to ``fit``. Without these the answer to a query is assumed to be the value of f at
+        the query, with a warning.
     bounds : array-like of shape (d, 2) or dict, default=None
-        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
-        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        Box in which f is maximised. None stands for the arms of a PolicyMean, or the box around X.
+        A dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
         the recommendation then has ``params``.
     alpha : float, callable or None, default=None
         Noise variance of an answer, in units of the answer squared; None learns it. A callable
@@ -113,35 +113,35 @@ class IndirectParameters(ModelParameters):
     direction : {"maximize", "minimize"}, default="maximize"
         Whether large or small rewards are sought.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How the hyperparameters of a given ``kernel`` are learned from the answers, by
+        Method that learns the hyperparameters of a given ``kernel`` from the answers, by
         marginal likelihood. None keeps them. The default kernel is always learned.
         "consistent", if queries are chosen by the posterior of f, uses several length scales in
         turn and drops those for which no f of the norm in ``guarantee`` fits the answers
         (:doc:`/user_guide/guarantees`).
     relearn : "growing", "doubling", int or None, default="growing"
-        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        When to refit: whenever the number of observations has grown by a quarter or doubled
         (from 4 on), after every given number of observations, or only in ``fit`` (None).
     normalize_y : bool, default=False
         Whether to centre and scale the answers for a ``kernel`` that is given.
     random_state : int, RandomState instance or None, default=None
         Seed of the samples of the maximum and of restarts.
     operator : {"auto", "embedding", "window"}, default="auto"
-        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
-        map plus scatter (much more accurate if p(x | a) has this form), or by the one with
-        the lower leave-one-out loss on the pairs.
+        Estimator of p(x | a) from pairs: the conditional mean operator of eq. 5, a smooth map plus
+        scatter (much more accurate if p(x | a) has this form), or ("auto") the one with the lower
+        leave-one-out loss on the pairs.
     query_bounds : array-like of shape (q, 2) or dict, default=None
         Box of queries, if they are not a finite set. None stands for the box around the queries
-        given to ``fit``, the agents of a PolicyMean, or ``bounds`` for windows. A dict gives its
-        sides names, as in ``bounds``; functions of a query take its coordinates.
+        given to ``fit``, the agents of a PolicyMean, or ``bounds`` for windows. A dict gives the
+        sides names, as in ``bounds``; functions of a query get its coordinates.
     n_points : int, default=2500
-        Points of the domain on which draws of f are maximised.
+        Number of points of the domain on which draws of f are maximised.
     n_initial : int, default=None
         Size of the initial design: distinct queries, spread evenly, that are asked before the
         acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
         blur on the line, and 0 if the kernel of f is given or queries differ in cost.
     model_noise : "auto" or float, default="auto"
         Variance of the error of the learned p(x | a), which is added to the noise of every answer.
-        "auto" estimates it by leave-one-out cross-validation; it is 0 for a known distribution.
+        "auto" estimates it by leave-one-out cross-validation, and is 0 with ``conditional``.
 
     Attributes
     ----------
@@ -150,13 +150,13 @@ class IndirectParameters(ModelParameters):
     domain_ : ArmSet
         The queries.
     targets_ : ArmSet
-        The points to find the best of, or those that stand for all of ``bounds``.
+        The targets: the points of which the best is sought, or a grid of points in ``bounds``.
     bounds_ : ndarray of shape (d, 2)
         The box of x.
     spent_ : float
         Total cost of the answers.
     alpha_ : float
-        Noise variance in use, if it is one number: ``alpha``, or the learned value.
+        Noise variance in use, if it is one number: ``alpha``, or the learned noise variance.
     """
 
     kernel: Kernel | None = None
@@ -177,10 +177,10 @@ class IndirectParameters(ModelParameters):
 
 
 class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
-    """Ask for conditional expectations of f, recommend where f itself is largest.
+    """A search that asks for conditional expectations of f and recommends the maximiser of f.
 
-    A subclass takes :class:`IndirectParameters`, says what can be asked in ``_make_queries``, and
-    what it is worth in :meth:`acquisition`.
+    A subclass has the parameters of :class:`IndirectParameters`, makes the set of queries in
+    ``_make_queries``, and scores them in :meth:`acquisition`.
     """
 
     model_noise: Any
@@ -191,7 +191,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     if TYPE_CHECKING:
         domain_: Any
         targets_: Any
-        run: Callable[..., RunResult[np.ndarray]]  # it recommends an x, not a query
+        run: Callable[..., RunResult[np.ndarray]]  # the recommendation is an x, not a query
 
     _query_type: ClassVar[type[Query]] = IndirectQuery
     _inputs_type = IndirectInputs
@@ -216,18 +216,18 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     @property
     def _box(self) -> np.ndarray | None:
-        """The box of x as it was given, shape (d, 2)."""
+        """Box of x by the parameter ``bounds``, shape (d, 2); None if it is not given."""
         run = self._run
         return coordinates(run.params.bounds, run.space, "bounds")
 
     @property
     def _query_box(self) -> Any:
-        """The box of queries as it was given, shape (q, 2)."""
+        """Box of queries by the parameter ``query_bounds``, shape (q, 2); None if not given."""
         run = self._run
         return coordinates(run.params.query_bounds, run.query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
-        """Names of the sides of the box of queries, which may be that of x."""
+        """Return the space of named sides of the box of queries, which may be the box of x."""
         run = self._run
         same = run.params.query_bounds is None and box is self.bounds_
         return run.space if same else run.query_space
@@ -238,17 +238,16 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     @reading_log
     def fit(self, X: Settings, y: Values | None = None, *, queries: Settings | None = None) -> Self:
-        """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
+        """Start a new run; learn p(x | a) from pairs, and f from evaluations.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
-            Points. They give the domain where the parameters give none.
+            Points. The domain is the box around them if the parameters have no box.
         y : array-like of shape (n_samples,), default=None
-            Noisy evaluations of f at X; with ``queries``, NaN marks points without one.
+            Noisy evaluations of f at X; with ``queries``, NaN marks points without an evaluation.
         queries : array-like of shape (n_samples, q), default=None
-            D1: row j is the query from which X[j] came. Not needed where ``conditional`` says what
-            a query averages.
+            D1: row j is the query from which X[j] came. Not needed with ``conditional``.
         """
         return loop.fit(self, X, y, partial(self._checked_data, queries))
 
@@ -287,8 +286,12 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- the kernel and the two sets --------------------------------------------------------
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
-        """Box (d, 2) in which f is maximised; the kernel of answers says it where nobody else."""
-        box, _ = self._box, self._query_box  # both are checked first
+        """Return the box (d, 2) in which f is maximised.
+
+        It is ``bounds``, or else the box around the arms of a PolicyMean, around X, or of the
+        kernel of answers, whichever comes first.
+        """
+        box, _ = self._box, self._query_box  # check both boxes before learning from pairs
         self._answered = kernel = self._query_kernel(*self._pairs)
         if box is not None:
             check_resolution(box, "the domain")
@@ -306,19 +309,19 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         else:
             raise NotFittedError(
                 f"This {type(self).__name__} instance has no domain yet: pass bounds=, a "
-                "box of x, to the constructor, or call fit(X, queries=A), which takes the bounds "
-                "from X."
+                "box of x, to the constructor, or call fit(X, queries=A), which sets the bounds "
+                "to the box around X."
             )
         check_resolution(bounds, "the domain")
         return bounds
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
-        """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
+        """Return the kernel of queries: ``conditional``, learned from pairs, or of f at a query."""
         run = self._run
         if run.params.conditional is None and A is None:
             warn(
-                "nothing is known of the distribution p(x | a) over which a query averages: every "
-                "query is taken for the point itself. Pass conditional=, or fit(X, queries=A) with "
+                "the distribution p(x | a) over which a query averages is unknown: every query is "
+                "assumed to be the point itself. Pass conditional=, or fit(X, queries=A) with "
                 "pairs; conditional=WindowMean(scale=0.0) says that queries are points",
                 ModelWarning,
             )
@@ -332,7 +335,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     @abstractmethod
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet | QueryTree:
-        """Return the queries; ``kernel`` is that of queries, A (n, q) are the queries of pairs."""
+        """Return the set of rows or cells that the search may ask.
+
+        ``kernel`` is the kernel of queries; A (n, q) are the queries of pairs, None without pairs.
+        """
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
         """Return the targets: all points of a box, or the arms of policies."""
@@ -348,7 +354,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         run = self._run
         if run.params.kernel is not None:
             kernel.base = clone(run.params.kernel)
-        # A kernel that the user did not choose is ours, to be learned under our prior.
+        # Without a kernel of the user: the default kernel, learned with its weak prior.
         ours = kernel.base is None
         if ours:
             kernel.base = smooth_kernel(self.bounds_)
@@ -384,33 +390,33 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- costs and noise --------------------------------------------------------------------
 
     def _set_costs(self, queries: Any) -> None:
-        self._cost_model: Any = QueryPrices(queries, self._run.params.alpha)
+        self._cost_model: Any = QueryCosts(queries, self._run.params.alpha)
 
     # -- asking -----------------------------------------------------------------------------
 
     @property
     @locked
     def _n_initial(self) -> int:
-        """Size of the first design, without the evaluations that were given to ``fit``."""
+        """Size of the initial design, less the number of evaluations given to ``fit``."""
         n = self.n_initial
         if n is None:
-            # Only the acquisition function can tell which expensive queries are worth their cost.
+            # With different costs there is no design: only the acquisition function weighs costs.
             fills = self._model.prior is not None and not self._cost_model.differ
             n = self._n_usual if fills else 0
         return max(0, n - self._run.n_fitted)
 
     def _usual_n_initial(self, kernel: Kernel) -> int:
-        """Return the size of an initial design, if none is given and one is needed."""
+        """Return the size of the initial design without ``n_initial``, for a learned kernel."""
         return defaults.N_INITIAL
 
-    def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
-        return self._rows_tried([*self._run.told_queries(), *queries])
+    def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+        return self._rows_of_queries([*self._run.told_queries(), *queries])
 
-    def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
+    def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
 
     def _expected(self, pending: list[Any]) -> GaussianProcess:
-        """The posterior after the answers to pending queries, their values as expected."""
+        """Return the posterior given the expected answers to pending queries."""
         blocks = [self.domain_.block_of(query) for query in pending]
         return self._gp.fantasize(blocks, self._noises_of(pending)) if pending else self._gp
 
@@ -422,7 +428,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         self, pending: Sequence[Any] = (), n_failures: int | None = None
     ) -> Feasibility:
         A = self.domain_.A
-        learn = partial(Chances, domain=A)
+        learn = partial(SuccessProbabilities, domain=A)
         taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._gp)
 
@@ -441,7 +447,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
         return self._gp.kernel.points(points)
 
-    def _places_seen(self) -> np.ndarray:
+    def _observed_points(self) -> np.ndarray:
         return self.targets_.points
 
     def _best_region(self, side: Any, **options: Any) -> Region:
@@ -453,8 +459,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         best = super()._best(context)
         return best if best.has_names else best.points[0]
 
-    def _compared(self, best: Any) -> Rivals:
-        """Points of the largest upper bounds, and the one that is recommended."""
+    def _comparison(self, best: Any) -> Rivals:
+        """Return the comparison of the recommendation with the targets of largest upper bounds."""
         gp, n = self._gp.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
@@ -466,9 +472,9 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def history_(self) -> np.ndarray:
         """Every answer told since the start, a structured array.
 
-        Fields: ``round`` (from 1), ``descriptor`` (2 q,), the box [lower, upper] of queries that
-        was asked, ``reward``, ``mean`` and ``std`` of the answer before it came (std without its
-        noise), the row ``a`` and ``cost``.
+        Fields: ``round`` (from 1); ``descriptor`` (2 q,), the box [lower, upper] of the query;
+        ``reward``; ``mean`` and ``std``, the posterior of the answer before it was told, std
+        without its noise; the row ``a`` and ``cost`` of the query.
         """
         check_is_fitted(self, "bounds_")
         run = self._run
@@ -482,10 +488,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
 @dataclass(eq=False, repr=False)
 class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
-    """Base class for your own acquisition function over indirect queries: rows, or a box of them.
+    """Base class for your own acquisition function over indirect queries: rows, or a box of rows.
 
-    A subclass implements :meth:`acquisition`. :class:`~skgpb.IndirectTargetsOptimizer` takes it as
-    a function. Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
+    A subclass implements :meth:`acquisition`. :class:`~skgpb.IndirectTargetsOptimizer` has it as a
+    parameter. Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------
@@ -502,31 +508,31 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     queries : array-like of shape (n_queries, q), default=None
         A finite set of queries.
     targets : array-like of shape (n_targets, d), default=None
-        Points to find the best of. None stands for all of ``bounds``.
+        Points of which the best is sought. None stands for all points of ``bounds``.
     n_candidates : int, default=2500
-        About how many rows stand for a box of queries; a grid in up to three dimensions.
+        Approximate number of candidate rows in a box of queries; a grid in up to three dimensions.
     continuous : bool, default=True
         Whether to improve the best candidates of a box by local searches.
     cost : float, array-like of shape (n_queries,) or callable, default=None
-        Cost of each of ``queries``, or of a. None stands for 1. What an answer is worth is divided
-        by it.
+        Cost of each of ``queries``, or of a. None stands for 1. The score of a query is divided by
+        its cost.
 
     Notes
     -----
-    *Initial design.* Its queries (``n_initial``) are points of a scrambled Sobol sequence, in one
-    dimension the middles of equal parts, or, among finitely many rows, the nearest ones. Over one
-    ``WindowMean`` on the line the parts are at most two standard deviations of the blur long, as
-    far as 25 queries suffice, because a narrower peak would lie between them. The next query is
-    always the one farthest from all earlier queries and answers. Earlier answers near a query of
-    the design replace it.
+    *Initial design.* Its queries (``n_initial``) are points of a scrambled Sobol sequence, or in
+    one dimension the middles of equal parts; among finitely many rows, the rows nearest to these.
+    For a ``WindowMean`` on the line the parts have a length of at most two standard deviations of
+    the blur, as far as 25 queries suffice. Otherwise a peak could lie between the queries. The next
+    query is always the one farthest from all earlier queries and answers. Earlier answers near a
+    query of the design replace it.
 
-    *Ties.* Queries that tie are asked from the centre of the candidates outwards.
+    *Ties.* Ties go to the query nearest to the centre of the candidates.
 
-    *Repeats.* If the kernel and the noise are learned, and the answers to a query lie two standard
-    deviations above their prediction from all others, it is asked again, up to four times in all:
-    they may have met a peak as narrow as the blur.
+    *Repeats.* A query is asked again, up to four times in all, if its answers lie two standard
+    deviations above their prediction from all other answers. They may be on a peak as narrow as the
+    blur. Repeats need a learned kernel and learned noise.
 
-    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones.
+    *Batches.* ``ask(n)`` chooses each query given the expected answers to pending queries.
     """
 
     _: KW_ONLY
@@ -547,7 +553,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     # -- the two sets -----------------------------------------------------------------------
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
-        """Candidates (m, q), and the box around them where queries are all of it."""
+        """Return the set of queries: the given rows, or candidates in a box of queries."""
         box = None
         run = self._run
         if run.params.queries is not None:
@@ -566,8 +572,8 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             box = self.bounds_
         else:
             raise NotFittedError(
-                f"This {type(self).__name__} instance does not know what can be asked: pass "
-                "queries= or query_bounds= to the constructor."
+                f"This {type(self).__name__} instance has no queries: pass queries= or "
+                "query_bounds= to the constructor."
             )
         if box is not None:
             check_resolution(box, "the box of queries")
@@ -587,7 +593,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     # -- asking -----------------------------------------------------------------------------
 
     def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:
-        # Before anything is known all queries tie; one in the middle beats one in a corner.
+        # Before the first answer all queries tie; a central one is related to the most points.
         slots = np.arange(len(values)) if free is None else free
         best = slots[tied(values[slots], self._unit_of_values(round))]
         return self.domain_.most_central(best)
@@ -622,14 +628,18 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         return queries.query_at(a) if better else queries.arm(slot)
 
     def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:
-        """Return the posterior by which queries of the box are chosen, and what makes its rows.
+        """Return the posterior that scores queries of the box, and the function of their rows.
 
-        It is None if no local search is possible.
+        The function maps queries (n, q) to the rows of this posterior. None if no local search is
+        possible.
         """
         return self._expected(list(self._run.pending)), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
-        """Unit of what values are computed from, for ties: here one per unit of price."""
+        """Return the unit of scores in which ties are found: 1 per unit cost, at most 1.
+
+        None means that the scores themselves have a size.
+        """
         return min(1.0, 1.0 / float(round.cost.max()))
 
     def _usual_n_initial(self, kernel: Kernel) -> int:
@@ -640,32 +650,33 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         blur = float(scale.min())
         if kernel.window == "uniform":
             blur /= np.sqrt(3.0)
-        # Narrower peaks than the blur are not seen; one as narrow raises few answers.
+        # A peak narrower than the blur has no visible effect; one as narrow raises few answers.
         needed = np.ceil(np.ptp(center) / (defaults.BLUR_SPACING * blur)) if blur > 0.0 else 0
         return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
-    def _doubted(self) -> list[int]:
+    def _suspect_answers(self) -> list[int]:
         run = self._run
         judged = self._schedule.learned_at - run.n_fitted
         differ = self._cost_model.differ
-        found = super()._doubted()
-        return found or ([] if differ else surprising(self._model, run.n_fitted, judged))
+        found = super()._suspect_answers()
+        return found or ([] if differ else unexplained_peak(self._model, run.n_fitted, judged))
 
 
-def surprising(model: Model, n_fitted: int, n_judged: int) -> list[int]:
-    """Return the answers to the query that exceeds its prediction from all others by most.
+def unexplained_peak(model: Model, n_fitted: int, n_judged: int) -> list[int]:
+    """Return the indices of the answers to the query that most exceeds its prediction from others.
 
-    A peak as narrow as the blur has few answers, which a model of long length scales takes for
-    noise. Further ones decide (decision D-G8). There are none if the kernel or the noise is
-    known, or if the kernel's own error may explain the answers.
+    A peak as narrow as the blur has few answers, which a model with long length scales explains as
+    noise. Further answers decide (decision D-G8). The list is empty if no query exceeds its
+    prediction by enough. It is also empty if the kernel or the noise is given, or if the error of
+    the kernel may explain the answers.
 
     Parameters
     ----------
     model : Model
         The model of f.
     n_fitted, n_judged : int
-        Numbers of its first samples, which were given to ``fit``, and of the next ones, which were
-        there when it learned.
+        Number of samples that were given to ``fit``, the first of the model, and number of samples
+        after them that were observed before the last refit.
     """
     given = model.prior is None or model.options.noise is not None
     if given or n_judged < defaults.FIRST_CHECK_LEARNED:
@@ -679,12 +690,12 @@ def surprising(model: Model, n_fitted: int, n_judged: int) -> list[int]:
     above[gp.posterior.counts()[first:] >= defaults.MOST_ANSWERS] = -np.inf
     if above.max(initial=-np.inf) <= defaults.SURPRISING:
         return []
-    # A later answer may be an outlier, which is decided when hyperparameters are learned.
+    # Later answers are left out: only a refit decides whether they are outliers.
     judged = np.array(model.samples.functional[n_fitted:][:n_judged])
     for i in np.argsort(-above, kind="stable"):
         if above[i] <= defaults.SURPRISING:
             break
         same = judged == first + i
-        if same.any():  # otherwise it is a value given to fit, or not judged
+        if same.any():  # otherwise a value given to fit, or later than the last refit
             return np.flatnonzero(same).tolist()
     return []

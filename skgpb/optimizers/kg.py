@@ -1,4 +1,4 @@
-r"""KG: the query whose answer is expected to raise the best mean most, for its price.
+r"""KG: the query whose answer is expected to raise the best mean most, per unit cost.
 
 References
 ----------
@@ -29,9 +29,9 @@ class KGOptimizer(Search):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    ``queries`` and ``targets`` are points, cells of some sizes or rows that the kernel accepts. It
-    asks the query whose answer is expected to raise the largest posterior mean of a target most,
-    per unit of cost [Frazier2009]_.
+    ``queries`` and ``targets`` are points, cells of some sizes or rows that the kernel accepts. The
+    search asks the query whose answer is expected to raise the largest posterior mean of a target
+    most, per unit cost [Frazier2009]_.
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -50,7 +50,7 @@ class KGOptimizer(Search):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
@@ -59,24 +59,24 @@ class KGOptimizer(Search):
     See Also
     --------
     GPOOOptimizer : Cells of a tree, at a fraction of the time per round.
-    CMETSOptimizer : Windows of several resolutions and prices, to find the best point.
+    CMETSOptimizer : Windows of several resolutions and costs, to find the best point.
 
     Notes
     -----
-    *The gain* is exact for m targets, in O(m log m) for each query. In a box, where candidates
-    represent all cells or points, some of them follow the best targets. If an answer has several
-    numbers, the gain is a mean over 256 draws, the same for all queries, and at least the exact
-    gain of the one combination of the numbers that moves the targets most.
+    *The gain* is exact for m targets, in O(m log m) for each query. In a box, candidates represent
+    all cells or points, and some candidates are resampled around the best targets. If an answer
+    has several numbers, the gain is a mean over 256 draws, the same for all queries, and at least
+    the exact gain of the one combination of the numbers that moves the targets most.
 
-    *Wanted cells.* The kernel relates cells of other sizes to the targets. If it is None, the
-    model is a guess. Every other answer is then of a cell of the sizes of ``targets``, if these can
-    be asked, because it is right whatever f is like. If costs differ, these cells get at least half
-    of the money.
+    *Target-size cells.* The kernel relates cells of other sizes to the targets. Without ``kernel``
+    this relation is uncertain. So every second query is then a cell of a size of ``targets``, if
+    such cells are queries, because its answer needs no model. If costs differ, at least half of
+    the total cost is spent on these cells.
 
-    *Ties.* Among queries whose gains agree within a relative 1e-9 the first is asked. If no answer
+    *Ties.* Gains that agree within a relative 1e-9 tie, and the first query is asked. If no answer
     could change the decision, the query with the largest uncertainty per unit cost is asked.
 
-    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones.
+    *Batches.* ``ask(n)`` chooses each query given the expected answers to pending queries.
 
     Examples
     --------

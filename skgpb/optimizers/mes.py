@@ -1,9 +1,9 @@
 r"""Max-value entropy search over arms, and over queries and targets.
 
-Eq. 6 truncates the value of a query at a sample of f*, which makes sense if the queries are the
-targets. Otherwise :func:`largest_target_information` takes the dependence between an answer and f*,
-the largest value of a target, from the joint posterior, as the module of CMES explains: their
-covariance is that of the answer with the maximisers of joint draws.
+Eq. 6 truncates the value of a query at a sample of f*, which is valid if the queries are the
+targets. Otherwise :func:`largest_target_information` derives the dependence between an answer and
+f*, the largest value of a target, from the joint posterior, as the module of CMES explains: their
+covariance is the mean covariance of the answer and the maximisers of joint draws.
 
 References
 ----------
@@ -38,11 +38,11 @@ class MESOptimizer(Search):
     3.0
 
     It pulls the arm with the largest mutual information with the maximum of f [Wang2017]_.
-    A round takes O(n_arms (t + rank + n_max_values)); in a box, where candidates move,
+    A round takes O(n_arms (t + rank + n_max_values)); in a box, where candidates change,
     O(n_arms^2 (t + n_arms)).
 
     With ``queries`` or ``targets``, as for :class:`~skgpb.KGOptimizer`, the information is about
-    the maximum over the targets, per unit of cost.
+    the maximum over the targets, per unit cost.
 
     Other parameters are those of :class:`~skgpb.optimizers.Search`.
 
@@ -61,30 +61,31 @@ class MESOptimizer(Search):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     optimum : float, default=None
-        f*, the largest value of f, where it is known, in units of the reward; None to draw it. Not
-        with ``queries`` or ``targets``.
+        f*, the largest value of f, if it is known, in units of the reward; None samples it. It must
+        be None with ``queries`` or ``targets``.
     max_values : {"draws", "gumbel"}, default="draws"
-        Samples of f* by joint draws of f, or from a Gumbel law fitted to independent
-        marginals, which is biased high on fine grids. Targets are always drawn.
+        Method that samples f*: joint draws of f, or a Gumbel distribution fitted to independent
+        marginals, which is biased high on fine grids. With ``queries`` or ``targets`` it is always
+        "draws".
     n_max_values : int, default=100
         Number of samples of f*.
 
     See Also
     --------
-    KGOptimizer : Asks what is expected to raise the best mean of a target most.
-    CMESOptimizer : The same where questions lead to points by chance.
+    KGOptimizer : Asks the query whose answer is expected to raise the best mean of a target most.
+    CMESOptimizer : Max-value entropy search with queries that lead to points by chance.
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of :class:`~skgpb.optimizers.Search`.
+    Ties, boxes, batches and the recommendation are as in :class:`~skgpb.optimizers.Search`.
 
-    Find the tenth with the largest average by asking tenths and quarters:
+    This finds the tenth of an interval with the largest average, by asking tenths and quarters:
 
     >>> from skgpb.domains import Cells
     >>> opt = MESOptimizer(
@@ -110,9 +111,10 @@ class MESOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the logarithm of the information about the largest value.
+        """Return the logarithm of the information of each answer about the largest value.
 
-        Uses equation 6 for arms, and the linear dependence on the answer for queries and targets.
+        For arms it is equation 6; for queries and targets the information in the part of f* that is
+        linear in the answer.
         """
         with np.errstate(divide="ignore"):
             if not self._targets_are_queries:
@@ -121,7 +123,10 @@ class MESOptimizer(Search):
             return np.log(max_value_entropy(mean, std, self._sample_maxima(posterior)))
 
     def _sample_maxima(self, posterior: Round) -> np.ndarray:
-        """Return samples of f*, the largest value, shape (n_max_values,), Section 3.1."""
+        """Return samples (n_max_values,) of f*, the largest value, by Section 3.1.
+
+        With ``optimum`` it is the only sample.
+        """
         if self.optimum is not None:
             return np.array(
                 [(self._run.sign.of(self.optimum) - posterior.offset) / posterior.scale]
@@ -138,19 +143,19 @@ class MESOptimizer(Search):
 
 
 def largest_target_information(posterior: Round, n_draws: int = 100) -> np.ndarray:
-    """Return the linear part of the information about the largest value of a target.
+    """Return the linear part of the information of answers about the largest value of a target.
 
     Parameters
     ----------
     posterior : Round
         Posterior of all queries and targets.
     n_draws : int, default=100
-        Samples of the largest value.
+        Number of samples of the largest value.
 
     Returns
     -------
     information : ndarray of shape (n_queries,)
-        In nats, whatever it costs.
+        Information in nats, not divided by costs.
     """
     draws = posterior.draws(n_draws)
     places, weights = maximisers(draws)

@@ -1,8 +1,7 @@
 """User-defined acquisition functions: one function of the posterior of queries and targets.
 
-A rule takes a :class:`~skgpb.optimizers.Round` and returns the logarithm of the value of an answer
-to each query. The search needs nothing else, whether queries are cells, points, rows, or indirect
-queries that lead to random points.
+A rule takes a :class:`~skgpb.optimizers.Round` and returns the log score of each query. The search
+needs nothing else, for cells, points, rows, and indirect queries that lead to random points.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["IndirectTargetsOptimizer", "TargetsOptimizer"]
 
 
 def _log_information(round: Round) -> np.ndarray:
-    """Logarithm of the information about the largest value of a target."""
+    """Return the logarithm of the information about the largest value of a target."""
     with np.errstate(divide="ignore"):
         return np.log(largest_target_information(round))
 
@@ -40,7 +39,7 @@ RULES: dict[str, Callable[[Round], np.ndarray]] = {
 
 
 def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
-    """Return the values of a rule for all queries, or raise ValueError."""
+    """Return the log scores (n_queries,) of a rule; raise ValueError if they are invalid."""
     if not callable(rule):
         return RULES[rule](posterior)
     return checked_scores(rule(posterior), "rule", len(posterior.cost))
@@ -48,7 +47,7 @@ def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class RuleFirst:
-    """The first parameter of a search by a rule: bases that come last have the first fields."""
+    """Mixin with ``rule`` as first parameter: the last base of a dataclass has its first fields."""
 
     rule: str | Callable[[Round], Any] = "kg"
 
@@ -73,12 +72,12 @@ class TargetsOptimizer(Search, RuleFirst):
     Parameters
     ----------
     rule : {"kg", "ids", "mes"} or callable, default="kg"
-        Says what each query is worth: a function that takes a :class:`~skgpb.optimizers.Round` (see
-        Notes) and returns an array of shape (n_queries,), the logarithms of what an answer to each
-        is worth. Their prices are taken off, and the largest is asked. "kg" and "ids" stand for the
-        rules of :class:`~skgpb.KGOptimizer` and :class:`~skgpb.IDSOptimizer`, "mes" for what an
-        answer tells of the largest value of a target, from joint draws of the targets: max-value
-        entropy search as CMES's ``information="joint"`` has it.
+        Acquisition function: a function that takes a :class:`~skgpb.optimizers.Round` (see Notes)
+        and returns the log scores of all queries, an array of shape (n_queries,). The search
+        subtracts the logarithms of the costs and asks the query with the largest difference. "kg"
+        and "ids" are the rules of :class:`~skgpb.KGOptimizer` and :class:`~skgpb.IDSOptimizer`.
+        "mes" is the information of an answer about the largest value of a target, from joint draws
+        of the targets, as ``information="joint"`` of :class:`~skgpb.CMESOptimizer`.
     kernel : Kernel, default=None
         Prior covariance of f, any kernel of scikit-learn; None learns one from the answers.
     bounds : array-like of shape (d, 2) or dict, default=None
@@ -92,7 +91,7 @@ class TargetsOptimizer(Search, RuleFirst):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
@@ -100,37 +99,38 @@ class TargetsOptimizer(Search, RuleFirst):
 
     See Also
     --------
-    IndirectTargetsOptimizer : The same where queries lead to points by chance.
+    IndirectTargetsOptimizer : The same for queries that lead to points by chance.
 
     Notes
     -----
-    The function is given the posterior before the round, in units of the surrogate:
+    The argument of the function is the posterior before the round, in units of the surrogate:
 
     - ``query_mean``, ``query_var``, ``query_noise`` and ``cost``, of shape (n_queries,): the
       posterior of the answers, their noise variances and costs;
     - ``target_mean`` and ``target_var``, of shape (n_targets,);
-    - ``covariance``, of shape (n_queries, n_targets), and ``covariance_of_target(number)``, of one
-      target with all;
+    - ``covariance``, of shape (n_queries, n_targets), and ``covariance_of_target(number)``, of
+      shape (n_targets,), of one target with all;
     - ``draws(n)``, joint draws of all targets, of shape (n, n_targets);
-    - ``t``, the round from 1, and ``rng``, a generator that begins anew with every round.
+    - ``t``, the round from 1, and ``rng``, a generator with a new seed in every round.
 
-    -inf stands for a query that is not worth asking; if all are -inf, the one with the largest
+    -inf marks a query that is not worth asking. If all scores are -inf, the query with the largest
     uncertainty per unit cost is asked. Pickles and runs with several processes need a function that
-    can be imported.
-    :meth:`save` leaves it out (``omit=["rule"]``), and ``load(path, rule=...)`` takes it.
+    can be imported. ``save(path, omit=["rule"])`` leaves the function out of the file, and
+    ``load(path, rule=...)`` restores it.
 
     Examples
     --------
-    Ask the query with the largest standard deviation, weighted by what it says of the best target:
+    This asks the query with the largest squared covariance with the best target, relative to the
+    variance of its answer:
 
     >>> import numpy as np
     >>> from skgpb import TargetsOptimizer
     >>> from skgpb.domains import Cells
-    >>> def says_most_of_the_best(posterior):
-    ...     of_best = posterior.covariance[:, np.argmax(posterior.target_mean)] ** 2
-    ...     return np.log(of_best / (posterior.query_var + posterior.query_noise))
+    >>> def variance_explained(posterior):
+    ...     covariance = posterior.covariance[:, np.argmax(posterior.target_mean)]
+    ...     return np.log(covariance**2 / (posterior.query_var + posterior.query_noise))
     >>> opt = TargetsOptimizer(
-    ...     says_most_of_the_best, queries=Cells([0.1, 0.3]), cost=[3, 1], targets=Cells(0.1),
+    ...     variance_explained, queries=Cells([0.1, 0.3]), cost=[3, 1], targets=Cells(0.1),
     ...     bounds=[(0, 1)], random_state=0,
     ... )
     >>> result = opt.run(lambda cell: float(np.sin(5 * cell.points).mean()), budget=15)
@@ -145,7 +145,7 @@ class TargetsOptimizer(Search, RuleFirst):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the values of the rule for all queries."""
+        """Return the log scores of the rule for all queries."""
         return values_of(self.rule, posterior)
 
 
@@ -162,9 +162,9 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
     Parameters
     ----------
     rule : {"kg", "ids", "mes"} or callable, default="kg"
-        Says the logarithm of what each query is worth: the knowledge gradient,
-        information-directed sampling, the information about the largest value, or a function as
-        :class:`~skgpb.TargetsOptimizer` takes it. ``IDSOptimizer(beta=9).acquisition`` is one.
+        Acquisition function, which returns log scores: the knowledge gradient,
+        information-directed sampling, the information about the largest value, or a function as in
+        :class:`~skgpb.TargetsOptimizer`, such as ``IDSOptimizer(beta=9).acquisition``.
     kernel : Kernel, default=None
         Prior covariance of f over x; None takes the base of ``conditional``.
     bounds : array-like of shape (d, 2) or dict, default=None
@@ -176,11 +176,11 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
     random_state : int, RandomState instance or None, default=None
         Seed of the samples of the maximum and of restarts.
     n_points : int, default=500
-        About how many points of a grid stand for the domain of x.
+        Approximate number of points of the grid on the domain of x.
     queries : array-like of shape (n_queries, q), default=None
         A finite set of queries.
     n_candidates : int, default=500
-        About how many rows of a box stand for all that can be asked.
+        Approximate number of candidate rows in a box of queries.
     continuous : bool, default=False
         Whether to improve the best candidates of a box by local searches.
     cost : float, array-like of shape (n_queries,) or callable, default=None
@@ -188,8 +188,8 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
 
     See Also
     --------
-    CMESOptimizer : Asks what tells most about the largest value of f.
-    TargetsOptimizer : The same where queries do not lead to points by chance.
+    CMESOptimizer : Asks the query with the most information about the largest value of f.
+    TargetsOptimizer : The same for queries that do not lead to points by chance.
 
     Notes
     -----
@@ -203,7 +203,7 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
     >>> from skgpb import IndirectTargetsOptimizer
     >>> rng = np.random.default_rng(0)
     >>> A = rng.uniform(size=(200, 1))
-    >>> X = 0.8 * A + 0.1 + 0.05 * rng.normal(size=(200, 1))  # what was taken when a was told
+    >>> X = 0.8 * A + 0.1 + 0.05 * rng.normal(size=(200, 1))  # doses that patients took
     >>> opt = IndirectTargetsOptimizer("ids", alpha=1e-4, random_state=0).fit(X, queries=A)
     >>> for _ in range(12):
     ...     query = opt.ask()
@@ -223,7 +223,7 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the values of the rule for all queries."""
+        """Return the log scores of the rule for all queries."""
         return values_of(self.rule, posterior)
 
     def _unit_of_values(self, round: Round) -> float | None:

@@ -24,7 +24,7 @@ from skgpb.utils.validation import check_draws
 
 __all__ = ["Round"]
 
-# Memory: covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
+# Memory: covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB).
 MOST_ARMS_IN_FULL = 5_000
 # Memory: covariance="full" is refused for more arms (3.2 GB).
 FULL_AT_MOST = 20_000
@@ -66,26 +66,26 @@ class QueryTargetPosterior(ABC):
 
     @abstractmethod
     def covariance(self) -> np.ndarray:
-        """Posterior covariances (n_queries, n_targets) of queries and targets."""
+        """Return posterior covariances (n_queries, n_targets) of queries and targets."""
 
     @abstractmethod
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances (n_targets,) of one target with all targets."""
+        """Return posterior covariances (n_targets,) of one target with all targets."""
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Posterior covariances (n_queries,) of queries with a weighted sum of targets."""
+        """Return posterior covariances (n_queries,) of queries with a weighted sum of targets."""
         return self.covariance()[:, numbers] @ weights
 
     @abstractmethod
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws (n_draws, n_targets) of the targets."""
+        """Return joint draws (n_draws, n_targets) of the targets."""
 
     @abstractmethod
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws (n_draws, n_queries) of the functionals that the queries observe."""
+        """Return joint draws (n_draws, n_queries) of the functionals that the queries observe."""
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
-        """Weighted reduction (n_queries,) of all target deviations by an answer to each query."""
+        """Return the weighted reduction (n_queries,) of all target deviations by an answer."""
         C, std = self.covariance(), np.sqrt(self.target_var)
         total = np.maximum(self.query_var + noise, np.finfo(float).tiny)
         left = np.maximum(self.target_var - C**2 / total[:, np.newaxis], 0.0)
@@ -104,7 +104,7 @@ class ArmPosterior(QueryTargetPosterior):
         noises: np.ndarray,
     ) -> None:
         self._gp, self._expected, self._pairs = gp, expected, pairs
-        # Pending queries, and the noise variances of their answers in the user's units.
+        # Slots of pending queries, and the noise variances of their answers in the user's units.
         self._pulled, self._noises = pulled, noises
         moments = expected.tracked_mean(), expected.tracked_var()
         super().__init__((gp.offset, gp.scale), moments, moments)
@@ -115,15 +115,15 @@ class ArmPosterior(QueryTargetPosterior):
         return self._gp.tracked.rows
 
     def covariance(self) -> np.ndarray:
-        """Posterior covariances of all pairs."""
+        """Return posterior covariances (n_arms, n_arms) of all pairs."""
         return self._pairs().covariance(self._expected, self._pulled, self._noises)
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one arm with all arms."""
+        """Return posterior covariances (n_arms,) of one arm with all arms."""
         return self._pairs().rows(self._expected, np.array([number]))[0]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint posterior draws of all arms."""
+        """Return joint posterior draws (n_draws, n_arms) of all arms."""
         return self._pairs().draws(n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -131,10 +131,10 @@ class ArmPosterior(QueryTargetPosterior):
         return self.draws(n_draws, rng)
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
-        """Weighted reduction of all deviations by a pull of each arm, equation 37 of [Nuara2020]_.
+        """Return the weighted reduction (n_arms,) of all deviations by an answer about each arm.
 
-        O(n_arms) for each arm of positive weight, after O(n_arms t) for its covariances, unless the
-        covariances of all pairs are kept.
+        Equation 37 of [Nuara2020]_. O(n_arms) for each arm of positive weight, after O(n_arms t)
+        for its covariances, unless the covariances of all pairs are kept.
         """
         n, var = len(self.query_var), self.query_var
         out = np.zeros(n)
@@ -157,7 +157,7 @@ class ArmPosterior(QueryTargetPosterior):
 
 
 def _keeps_covariance(covariance: str, n_arms: int) -> bool:
-    """Return whether the full matrix is kept; refuse one that does not fit into memory."""
+    """Return whether the full matrix is kept; raise ValueError if it does not fit into memory."""
     if covariance == "full" and n_arms > FULL_AT_MOST:
         raise ValueError(
             f"covariance='full' would keep {n_arms} x {n_arms} covariances, "
@@ -185,7 +185,7 @@ class CrossPosterior(QueryTargetPosterior):
         super().__init__((gp.offset, gp.scale), (mean[:n], var[:n]), (mean[n:], var[n:]))
 
     def covariance(self) -> np.ndarray:
-        """Posterior covariances of queries and targets."""
+        """Return posterior covariances (n_queries, n_targets) of queries and targets."""
         known = self._across.covariance()
         if not len(self._downdate):
             return known
@@ -200,7 +200,7 @@ class CrossPosterior(QueryTargetPosterior):
         return self._across.gp.tracked.rows[self._across.n_first :]
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Posterior covariances of queries with a weighted sum of targets."""
+        """Return posterior covariances (n_queries,) of queries with a weighted sum of targets."""
         gp, n, downdate = self._across.gp, self._across.n_first, self._downdate
         queries = Functionals.of_rows(gp.tracked.rows[:n])
         prior = gp.covariance(queries, Functionals.of_rows(self.rows_of_targets[numbers]))
@@ -209,7 +209,7 @@ class CrossPosterior(QueryTargetPosterior):
         return prior @ weights - told - downdate[:, :n].T @ (downdate[:, n + numbers] @ weights)
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one target with all targets."""
+        """Return posterior covariances (n_targets,) of one target with all targets."""
         return self._among(np.array([number]))[0]
 
     def _among(self, numbers: np.ndarray) -> np.ndarray:
@@ -217,7 +217,7 @@ class CrossPosterior(QueryTargetPosterior):
         return self._across.target_covariance_rows(numbers) - others[:, numbers].T @ others
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of all targets, given the answers and the pending queries."""
+        """Return joint draws (n_draws, n_targets) of all targets, given pending queries as well."""
         across, mean = self._across, self.target_mean
         m, n = len(mean), across.n_first
         prior = self._root()
@@ -235,7 +235,7 @@ class CrossPosterior(QueryTargetPosterior):
         return mean + rng.standard_normal((check_draws(n_draws, m), m)) @ root.T
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the functionals that the queries observe."""
+        """Return joint draws (n_draws, n_queries) of the functionals that the queries observe."""
         gp, n = self._across.gp, self._across.n_first
         _, cov = gp.moments(gp.tracked.rows[:n], cov=True)
         downdate = self._downdate[:, :n]
@@ -269,25 +269,25 @@ class PosteriorAtRows(QueryTargetPosterior):
         return self._known.rows_of_targets
 
     def covariance(self) -> np.ndarray:
-        """Posterior covariances of queries and targets."""
+        """Return posterior covariances (n_queries, n_targets) of queries and targets."""
         targets = Functionals.of_rows(self.rows_of_targets)
         return self._gp.posterior_covariance(self._queries, targets)
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Posterior covariances of one target with all targets."""
+        """Return posterior covariances (n_targets,) of one target with all targets."""
         return self._known.target_covariance(number)
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Posterior covariances of queries with a weighted sum of targets."""
+        """Return posterior covariances (n_queries,) of queries with a weighted sum of targets."""
         targets = Functionals.of_rows(self.rows_of_targets[numbers])
         return self._gp.posterior_covariance(self._queries, targets) @ weights
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of all targets."""
+        """Return joint draws (n_draws, n_targets) of all targets."""
         return self._known.draws(n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the expected answers to all queries."""
+        """Return joint draws (n_draws, n_queries) of the expected answers to all queries."""
         cov = self._gp.posterior_covariance(self._queries, self._queries)
         return joint_draws(self.query_mean, cov, n_draws, int(rng.integers(2**31))).T
 
@@ -442,7 +442,7 @@ class Round:
         return float(self.query_mean.max()) if known is None else known
 
     def in_units_of_reward(self, values: np.ndarray) -> np.ndarray:
-        """Convert values of f from the units of the surrogate to those of the reward."""
+        """Convert values of f from the units of the surrogate to the units of the reward."""
         return values * self.scale + self.offset
 
     # -- queries and targets ----------------------------------------------------------------
@@ -453,11 +453,11 @@ class Round:
         return self.known.covariance()
 
     def covariance_of_target(self, number: int) -> np.ndarray:
-        """Posterior covariances of one target with all targets, shape (n_targets,)."""
+        """Return posterior covariances (n_targets,) of one target with all targets."""
         return self.known.target_covariance(number)
 
     def covariance_with(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Posterior covariances of queries with a weighted sum of targets, shape (n_queries,).
+        """Return posterior covariances (n_queries,) of queries with a weighted sum of targets.
 
         Parameters
         ----------
@@ -469,19 +469,19 @@ class Round:
         return self.known.covariance_with(numbers, weights)
 
     def draws(self, n_draws: int) -> np.ndarray:
-        """Joint draws of all targets, shape (n_draws, n_targets)."""
+        """Return joint draws (n_draws, n_targets) of all targets."""
         return self.known.draws(n_draws, self.rng)
 
     def query_draws(self, n_draws: int) -> np.ndarray:
-        """Joint draws of the functionals that the queries observe, shape (n_draws, n_queries)."""
+        """Return joint draws (n_draws, n_queries) of the functionals that the queries observe."""
         return self.known.query_draws(n_draws, self.rng)
 
     def own_reduction(self) -> np.ndarray:
-        """S_t(x, x): reduction (n_queries,) of the deviation of each query by an answer to it."""
+        """Return S_t(x, x) (n_queries,): how much an answer to a query reduces its deviation."""
         return own_reduction(self.std, self.query_noise)
 
     def reduction(self, weights: np.ndarray, covariance: str = "auto") -> np.ndarray:
-        """Weighted reduction of the deviations of all targets by an answer to each query.
+        """Return the weighted reduction of the target deviations by an answer to each query.
 
         Parameters
         ----------
@@ -498,7 +498,7 @@ class Round:
         return self.known.reduction(self.query_noise, weights, covariance)
 
     def log_knowledge_gradient(self) -> np.ndarray:
-        """Log of the expected increase of the largest target mean, shape (n_queries,)."""
+        """Return the log (n_queries,) of the expected increase of the largest target mean."""
         return log_knowledge_gradient(
             self.target_mean, self.covariance, self.query_var, self.query_noise
         )
@@ -506,7 +506,7 @@ class Round:
     def information(
         self, covariance: np.ndarray, variance: float | np.ndarray, rounding: float = 0.0
     ) -> np.ndarray:
-        """Information (n_queries,) in nats about a functional, by answers to each query.
+        """Return the information (n_queries,) in nats about a functional, by answers to each query.
 
         Parameters
         ----------
@@ -523,7 +523,7 @@ class Round:
         return linear_information(covariance / unit, std, noise, variance / unit)
 
     def information_about_f(self, rounding: float = 0.0) -> np.ndarray:
-        """Information (n_queries,) in nats about f as a whole, by answers to each query."""
+        """Return the information (n_queries,) in nats about f as a whole, by an answer to each."""
         return self.information(self.query_var, self.query_var, rounding)
 
     @property

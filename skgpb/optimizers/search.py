@@ -1,11 +1,11 @@
-r"""The search that all rules share: queries, targets, and the recommendation.
+r"""Search by an acquisition function over sets of queries and targets, and its recommendation.
 
-The queries and the targets are two sets of linear functionals of f, or one: points,
-cells of any sizes, rows of whatever the kernel takes. The posterior knows every covariance between
-the two. A rule looks at a :class:`~skgpb.optimizers.round.Round` and says what each query is worth;
-cost_model, what is pending, ties and candidates that stand for a box are the search's business.
+The queries and the targets are two sets of linear functionals of f, or one set: points, cells of
+any sizes, or rows that the kernel accepts. The posterior has every covariance between the two. A
+rule computes a score of each query from a :class:`~skgpb.optimizers.round.Round`. The search
+handles costs, pending queries, ties and the candidates of a box.
 
-In the UCB family what is maximised is, in the notation of Algorithm 1,
+In the UCB family the search maximises, in the notation of Algorithm 1,
 
     mean(x) + sqrt(beta_t) sum_x' w_t(x, x') S_t(x, x'),
 
@@ -48,9 +48,9 @@ from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._feasibility import (
-    Chances,
     Feasibility,
     Measured,
+    SuccessProbabilities,
     check_spelling,
     checked_limits,
     outcomes_of_each,
@@ -100,26 +100,26 @@ from skgpb.utils.warnings import warn
 
 __all__ = ["Search"]
 
-# Speed: answered queries, the best by one model, of which the average over models is computed.
+# Speed: the average over models is computed for so many answered queries, the best by one model.
 N_COMPARED = 100
-# Rounding: above the best that is known by less than this, in units of the prior, a score is worth
-# nothing.
+# Rounding: least excess of a score over the incumbent, in units of the prior, so that it has a
+# logarithm.
 MIN_ACQUISITION = 1e-300
 
 
-#: What may be found the best of, and what may be asked.
+#: Types of the parameters ``targets`` and ``queries``.
 Targets: TypeAlias = Points | Cells | Districts
 Queries: TypeAlias = Targets | Fidelities
 
-# What a search recommends.
+# Type of a recommendation.
 Best = TypeVar("Best")
 
 
 class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
-    """A search over two sets of functionals of f: it asks one of them to find the best of another.
+    """A search for the best target by queries; both are sets of functionals of f, or one set.
 
-    A subclass has the parameters. It says whether targets are queries in ``_targets_are_queries``,
-    and defines the value of queries in :meth:`acquisition`.
+    A subclass has the parameters. It makes the two sets in ``_begin``, says in
+    ``_targets_are_queries`` whether they are one set, and scores queries in :meth:`acquisition`.
     """
 
     _query_type: ClassVar[type[Query]] = Arm
@@ -134,25 +134,25 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     )
     _keeps_settings = True
 
-    #: Whether a box alone stands for arms: the queries are the targets.
+    #: Whether the queries are the targets if ``bounds`` is the only set given.
     _targets_are_queries_in_box: ClassVar[bool] = True
     #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
     _is_log_acquisition: ClassVar[bool] = False
-    #: Whether it is a standard score, the higher the more probable an improvement is.
+    #: Whether :meth:`acquisition` is the standard score of an improvement.
     _are_standard_scores: ClassVar[bool] = False
-    #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
+    #: Whether every other query is a target-size cell, if the kernel is the default one (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
     n_initial: int | None
 
-    #: Name of the campaign that this search is for in a CombinatorialBandit; None elsewhere.
+    #: Name of the campaign of this search in a CombinatorialBandit; None elsewhere.
     _campaign: str | None = None
 
-    # Queries and targets, as the posterior tracks them.
+    # Queries and targets, and their joint posterior.
     _cache: PosteriorCache
-    # Size of the largest first design that is known to be filled.
+    # Size of the largest initial design that is complete.
     _filled: int
-    # The wanted queries, where they are asked in turn with others.
+    # The target-size cells among the queries; None if the search does not distinguish them.
     _target_sizes: TargetSizes | None = None
     _has_costs = True
     _cost_model: CostModel
@@ -174,10 +174,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         Returns
         -------
         values : ndarray of shape (n_queries,)
-            A score for each query; -inf stands for one that is not worth asking. If prices differ,
-            a score is an optimistic value of a target: what it exceeds the largest posterior mean
-            of a target by is divided by the price. For scores that are logarithms of what an answer
-            is worth use :class:`~skgpb.TargetsOptimizer`.
+            A score for each query; -inf stands for a query that is not worth asking. If costs
+            differ, the score must be an optimistic value of a target: the search divides its excess
+            over the largest posterior mean of a target by the cost. Use
+            :class:`~skgpb.TargetsOptimizer` for scores that are logarithms of the value of an
+            answer.
         """
 
     # -- the round --------------------------------------------------------------------------
@@ -191,14 +192,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _asks_once(self) -> bool:
-        """Whether another answer to a query would be the same number again."""
+        """True if a second answer to a query would be the same number."""
         run = self._run
         return run.space is not None and run.space.asked_once
 
-    def _to_repeat(self) -> Any:
+    def _query_to_replicate(self) -> Any:
         if self._asks_once:
             return None
-        again = super()._to_repeat()
+        again = super()._query_to_replicate()
         unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
@@ -212,7 +213,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         Parameters
         ----------
         pending : sequence of queries, default=None
-            Queries under evaluation. None stands for all that were asked and not told.
+            Queries under evaluation; None stands for the pending queries of the run.
         """
         loop.begin(self)
         self._refresh()
@@ -228,20 +229,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
-        """Return the number of the round, and what makes its random generator, always the same."""
+        """Return the number of the round and a factory of its random generator, of a fixed seed."""
         run = self._run
         n_told = run.n_told
         return n_told + 1 + n_pending, partial(np.random.default_rng, [run.seed, n_told, n_pending])
 
     def _scored_round(self) -> tuple[Round, np.ndarray]:
-        """Return the round as the rule looks at it, and the score of each query per unit cost.
+        """Return the round weighted by feasibility, and the score of each query per unit cost.
 
-        Queries may be of no use: the score is -inf for those that hardly ever have an answer.
+        The score of hopeless queries is -inf.
         """
-        posterior = self.posterior()  # candidates move when they are looked at
-        feasibility, settings = self._feasibility(self._run.awaited), self._settings
+        posterior = self.posterior()  # before all else: it moves the candidates
+        feasibility, settings = self._feasibility(self._run.evaluating), self._settings
         round = feasibility.weighed(posterior, settings, self.targets_.rows)
-        return round, feasibility.values_of_use(self._scores(round), settings)
+        return round, feasibility.mask_hopeless(self._scores(round), settings)
 
     def _scores(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
@@ -252,7 +253,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         )
         differ = self._cost_model.differ
         if not differ and (round.cost == 1.0).all():
-            return values  # in most rounds, whether or not they are logarithms
+            return values  # fast path: in most rounds all costs are 1
         if not self._is_log_in_round(round):
             if not differ:
                 return values
@@ -277,9 +278,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _feasibility(
         self, pending: Sequence[Any] = (), n_failures: int | None = None
     ) -> Feasibility:
-        """Return what failures and limits mean once pending queries are answered as expected.
+        """Return the feasibility by failures and limits, given expected answers to ``pending``.
 
-        ``n_failures`` is the number of first failures that count; None stands for all.
+        Only the first ``n_failures`` failures count; None stands for all.
         """
 
     def _best_by_rule(self) -> Any:
@@ -289,30 +290,30 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if values[slot] == -inf:
             return self.domain_.arm(best_of(round.query_var / round.cost, free))
         if self._repeats_for_gain:
-            slot = self._not_in_vain(round, values, free, slot)
+            slot = self._prefer_new_query(round, values, free, slot)
         return self._improved(round, values, free, slot)
 
     def _improved(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> Any:
-        """Return the query of a slot, or a better one near the best of them if that is possible."""
+        """Return the query of a slot; a subclass may return a better one between the candidates."""
         return self.domain_.arm(slot)
 
     def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:
-        """Return the number of the best query, among some of them if given."""
+        """Return the slot of the best query, among the slots ``free`` unless these are None."""
         return best_of(values, free)
 
     @property
     def _for_simple_regret(self) -> bool:
-        """Whether only the recommendation matters, and not the answers on the way to it."""
+        """True if only the recommendation counts, and not the rewards of the queries."""
         return False
 
     @property
     def _repeats_for_gain(self) -> bool:
-        """Whether a setting is asked again only if that may change the recommendation.
+        """True if the search repeats a query only if its answer may change the recommendation.
 
-        Where the kernel is learned, settings are separate, and the best is to be found. In a box of
-        numbers there is always a new point beside one that was asked.
+        That is so if the kernel is learned, the queries are separate, and only the recommendation
+        counts. In a box of numbers there is a new point beside every earlier query.
         """
         run = self._run
         space = run.space
@@ -321,8 +322,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return separate and learned and self._for_simple_regret and self._is_observable
 
     @property
-    def _knows_all(self) -> bool:
-        """True if the best is to be found and every query has an exact answer, or can have none."""
+    def _is_exhausted(self) -> bool:
+        """True if every feasible query has an exact answer and only the recommendation counts."""
         if not (
             self._for_simple_regret and self._is_observable and not self._cache.queries.follows
         ):
@@ -331,27 +332,27 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space, rows = run.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(run.awaited).hopeless(rows)
+        left = ~self._feasibility(run.evaluating).hopeless(rows)
         if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
         return bool(rows_among(rows[left], self._gp.observed.rows).all())
 
-    def _not_in_vain(
+    def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> int:
-        """Return the slot of a new query if another answer to the one of ``slot`` teaches less.
+        """Return ``slot``, or another slot if its query was asked before and gains less.
 
-        What an answer teaches is by how much the largest mean is expected to rise by it, each
-        query by itself. Of the queries that were asked the one that teaches most is compared with
-        the new one of the best score.
+        The gain is the expected increase of the largest mean by an answer, per unit cost. The
+        result has the largest gain among all queries that were asked and the new query with the
+        best score.
         """
         run = self._run
-        asked, rows = self._answered_rows_and(run.pending), self.domain_.rows
+        asked, rows = self._observed_rows_with(run.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(run.awaited).hopeless(rows)
+        hopeless = self._feasibility(run.evaluating).hopeless(rows)
         new, again = free[~(known | hopeless)[free]], free[known[free]]
         if not len(new):
             return slot
@@ -360,7 +361,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return best_of(gains, both[::-1])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
-        """Return the numbers of the queries that may be asked, None for all of them."""
+        """Return the slots of the queries that may be asked; None if all may be.
+
+        Raises
+        ------
+        AllPendingError
+            If no query may be asked.
+        """
         run = self._run
         pending = list(run.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
@@ -368,7 +375,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         free = np.ones(n_queries, dtype=bool)
         if self._asks_once:
-            tried = self._answered_rows_and(query for _, query, _ in run.failures)
+            tried = self._observed_rows_with(query for _, query, _ in run.failures)
             free &= ~rows_among(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
@@ -385,14 +392,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return slots
 
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
-        # Every round has its candidates, whether or not anybody has looked at them.
+        # The candidates of a round must not depend on whether anything has read them.
         self._refresh()
         slot, stratum = self._cache.slot_of(query), self._run.stratum
-        self._model.begin(reward, self._after_fit)
+        self._model.begin(reward, self._on_refit)
         if stratum:
-            slot = -1  # what is tracked has no effect of a block
-            self._take_model(self._model.with_effects())
-            self._after_fit()
+            slot = -1  # tracked functionals have no random effect of a block
+            self._set_model(self._model.with_effects())
+            self._on_refit()
         self._cache.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
@@ -405,12 +412,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
-        """Let candidates follow the posterior before a round, whoever looks at it first."""
+        """Move the candidates before a round, at the first access to them."""
         theta = self._norm.guarantee.failure_probability
         run = self._run
-        learned = self._schedule.learned_at == run.n_known
+        learned = self._schedule.learned_at == run.n_observations
         n_told = run.n_told
-        # Looking at candidates does not change them: later failures do not move them.
+        # Count failures before this round only: the candidates must not depend on when they are
+        # read.
         before = sum(when < n_told for when, _, _ in run.failures)
         self._cache.refresh(
             n_told,
@@ -426,12 +434,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if n_initial <= self._filled:
             return None
         run = self._run
-        evaluated = run.awaited
-        known = self._answered_rows_and(evaluated)
+        evaluated = run.evaluating
+        known = self._observed_rows_with(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
-        failed = self._rows_tried([query for _, query, _ in run.failures])
+        failed = self._rows_of_queries([query for _, query, _ in run.failures])
         if not (run.n_told or run.pending or len(failed)):
-            # A rule that cannot be followed says so before anything is evaluated.
+            # An invalid rule raises its error before anything is evaluated.
             self.acquisition(self.posterior())
         arm = self._spread(n_initial, known, failed)
         if arm is None and not evaluated:
@@ -439,22 +447,26 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return arm
 
     def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
-        """Return one of n queries that fill the space, far from rows tried; None if it is full."""
+        """Return a query of an initial design of size n; None if earlier queries complete it.
+
+        ``known`` (m, n_columns) are the rows of earlier queries and answers, and ``failed``
+        (k, n_columns) of failures.
+        """
         return self.domain_.first_arm(n, known, failed, self._run.seed)
 
-    def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
-        """Return the rows that were observed, and those of queries."""
-        return np.concatenate([self._gp.observed.rows, self._rows_tried(queries)])
+    def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+        """Return the observed rows followed by the rows of ``queries``."""
+        return np.concatenate([self._gp.observed.rows, self._rows_of_queries(queries)])
 
-    def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
-        """Return rows of queries, as the first design compares them."""
+    def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
+        """Return the rows (n, n_columns) of the functionals of queries."""
         blocks = map(self.domain_.block_of, queries)
         return np.concatenate([self._gp.observed.rows[:0], *blocks])
 
     @property
     @locked
     def _n_initial(self) -> int:
-        """Size of the first design: ``n_initial``, or what it stands for."""
+        """Size of the initial design: ``n_initial``, or its default."""
         if self.n_initial is not None:
             return int(self.n_initial)
         run = self._run
@@ -462,23 +474,23 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return 0
         longest = 0
         if self._for_simple_regret and run.space is not None and self.domain_.is_discretization:
-            longest = run.space.longest_list  # each of its values is to be tried
+            longest = run.space.longest_list  # the design should contain each of its values
         return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
-        """Noise variances with which answers to queries are expected to be observed."""
+        """Return the noise variances (n,) of answers to queries, with the error of the model."""
         level = self._model.alpha
         each = [self._cost_model.noise_of(query, level) for query in queries]
         return np.array(each) + self._model.model_noise
 
     def _rng_of_candidates(self) -> np.random.Generator:
-        """Random generator that scatters candidates around the best."""
+        """Return the random generator of the candidates of this round."""
         run = self._run
         return np.random.default_rng([run.seed, run.n_told, run.n_fitted, 1])
 
     def _rows_seen(self) -> np.ndarray:
-        """Rows of the points, or centres of regions, that were observed."""
-        return self._functionals_at(self._places_seen())
+        """Return the rows (n, n_columns) of the observed points, or of the centres of regions."""
+        return self._functionals_at(self._observed_points())
 
     # -- the recommendation -----------------------------------------------------------------
 
@@ -489,22 +501,22 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return self._recommendation().target(*self._cache.moments_of_targets)
 
     def _recommendation(self) -> Recommendation:
-        """Return what is recommended as things are."""
+        """Return the recommendation for the present posterior."""
         queries, targets, model = self.domain_, self.targets_, self._model
         return Recommendation(queries, targets, model, self._feasibility(), self._can_ask_targets)
 
     @property
     def _is_observable(self) -> bool:
-        """Whether queries are what is to be found, and asked for its sake."""
+        """True if the queries are the targets, without contexts."""
         return self._targets_are_queries and not self._n_context
 
     @property
     def _can_ask_targets(self) -> bool:
-        """Whether the query of the best answer may be what is to be found."""
+        """True if an answered query may be recommended as a target."""
         return self._is_observable
 
     def _best_in(self, context: np.ndarray) -> Any:
-        """Return the best target in a context; what is tracked belongs to the one asked last."""
+        """Return the best target in a context; the tracked functionals are of another one."""
         _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
@@ -542,41 +554,49 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         Parameters
         ----------
         method : {"posterior", "best_observed", "shrinkage", "paper"}, default=None
-            By the posterior mean ("posterior", "paper"), the best answer, or the means of a query's
-            own answers, shrunk to that of all. None takes the one that suits the answers, see
+            Value to maximise: the posterior mean ("posterior", "paper"), the answer
+            ("best_observed"), or the mean of each query's own answers, shrunk to the mean of all
+            ("shrinkage"). None selects a method by the noise of the answers, see
             :doc:`/user_guide/nothing_known`.
         context : array-like of shape (d_c,), number or dict, default=None
-            Context for which it is to be best, if there are ``context_bounds``.
+            Context of the recommendation, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, sides of a cell: the one of this size with the best average, wherever it lies.
-            Of separate values it is their number. None for a target.
+            In a box, the side lengths of a cell, or its number of values along a side of separate
+            values. The result is the cell of this size with the best average, at any place. None
+            for a target.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            Before anything is known: an answer that was told, or evaluations given to ``fit``.
+            Without observations: answers, or evaluations given to ``fit``.
         """
         if method is None and side is None:
-            method = self._recommendation().method if loop.informed(self) else "posterior"
+            method = self._recommendation().method if loop.has_data(self) else "posterior"
         method = checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         there = self._contexts.checked(context)
         if method in ANSWERED:
             if not self._can_ask_targets or side is not None:
                 raise ValueError(
-                    f"method={method!r} is for queries that are what is to be found, without side "
-                    "or contexts"
+                    f"method={method!r} needs targets that are the queries, and neither side nor "
+                    "context; use method='posterior'"
                 )
             answered = self._recommendation().answered(method)
             if answered is None:
-                raise ValueError(f"method={method!r} needs an answer that can be recommended")
+                raise ValueError(
+                    f"method={method!r} needs an answered query that is no outlier and keeps all "
+                    "limits"
+                )
             return answered
         if side is None:
             return self._best(there)
         if self._feasibility().limits is not None:
-            raise ValueError(f"side is for searches without limits, got side={side!r}")
+            raise ValueError(f"side must be None in searches with limits, got side={side!r}")
         if method == "paper" and there is None:
-            raise ValueError("side is for method='posterior': no paper has cells of any size")
+            raise ValueError(
+                "side needs method='posterior', got method='paper': the paper recommends only the "
+                "targets of the search"
+            )
         return self._best_region(side, context=there)
 
     # -- domain -----------------------------------------------------------------------------
@@ -597,41 +617,41 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return self._cache.targets
 
     def _track(self, tracked: PosteriorCache) -> None:
-        """Begin with these queries and targets."""
+        """Set the queries and targets of a new run, and track them."""
         self._spent = 0.0
         self._filled = 0
         self._cache = tracked
         if not len(self.targets_.rows):
-            self._refresh()  # how many points a box needs depends on the kernel
+            self._refresh()  # the number of points of the grid of a box depends on the kernel
         else:
             self._cache.track()
-        # A kernel that does not take the rows says so before anything is evaluated.
+        # A kernel that does not accept the rows raises its error before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
-        self._renew()
+        self._update_derived()
 
     def _resume(self) -> None:
         self._cache.invalidate(self._gp)
         self._cache.track()
-        self._renew()
+        self._update_derived()
 
     def _set_costs(self, queries: ArmSet) -> None:
-        """Look up prices and noise variances, which may be others from now on."""
+        """Read the costs and noise variances of the queries from the parameters."""
         run = self._run
         self._cost_model = CostModel(queries, run.params.cost, run.params.alpha)
 
-    def _params_changed(self) -> None:
+    def _on_params_changed(self) -> None:
         self._set_costs(self._cache.sets[0])
-        super()._params_changed()
+        super()._on_params_changed()
 
-    def _after_fit(self) -> None:
+    def _on_refit(self) -> None:
         self._cache.invalidate(self._gp)
-        super()._after_fit()
+        super()._on_refit()
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
         self._cache.begin_again()
 
-    # -- what is told -------------------------------------------------------------------------
+    # -- answers ------------------------------------------------------------------------------
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         query, value, noise = super()._checked(query, reward, alpha)
@@ -639,36 +659,36 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             noise = self._cost_model.noise_of(query, self._model.alpha)
         return query, value, noise
 
-    def _places_seen(self) -> np.ndarray:
+    def _observed_points(self) -> np.ndarray:
         if self.domain_.layout.task_column is None:
-            return super()._places_seen()
+            return super()._observed_points()
         return self.domain_.places_of(self._gp.observed.rows)
 
-    # -- noise and prices ---------------------------------------------------------------------
+    # -- costs --------------------------------------------------------------------------------
 
     @property
     @locked
     def spent_(self) -> float:
-        """Cost of all answers told since the start."""
+        """Total cost of the answers since the start."""
         check_is_fitted(self, "bounds_")
         return self._spent
 
-    # -- how far it is from the best ----------------------------------------------------------
+    # -- comparison with alternatives ---------------------------------------------------------
 
     def _dissent(self, best: Any) -> dict[str, str]:
         found = None if best is None else self._preferred(best, self._run.told_queries())
         if found is None:
             return {}
         query, (there, here) = found
-        said = f"expects {there:.6g} of {query!r}, which was asked, and {here:.6g} of what is"
-        return {"predict": f"{said} recommended: it averages over models"}
+        said = f"expects {there:.6g} of {query!r}, which was asked, and {here:.6g} of the"
+        return {"predict": f"{said} recommendation: it averages over models"}
 
     @locked
     def _preferred(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
-        """Return which of some answered queries ``predict`` expects most of, if more than of best.
+        """Return the answered query with the largest mean by ``predict``, and two means (2,).
 
-        With it come the two means (2,), that of the query first; of queries that may be beyond a
-        limit there is none. None also where answered queries cannot be recommended.
+        The means are of the query and of ``best``. None if the mean of ``best`` is not exceeded, or
+        if answered queries cannot be recommended. Queries that may violate a limit are left out.
         """
         if not (self._can_ask_targets and told):
             return None
@@ -683,7 +703,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         return told[top], self._run.sign.of(means[[top, -1]])
 
-    def _compared(self, best: Any) -> Rivals:
+    def _comparison(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
             rows = self.targets_.block_of(best)
@@ -697,11 +717,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     @property
     @reading_log
     def history_(self) -> np.ndarray:
-        """Every observation told since the start, a structured array.
+        """Every answer since the start, a structured array.
 
-        Fields: ``round`` (from 1), ``descriptor`` (2 d,), the box [lower, upper] around what
-        was observed, ``reward``, ``mean`` and ``std`` of the query before the observation, and
-        ``expanded``, which is False; with :class:`~skgpb.domains.Fidelities` also ``task``.
+        The fields are ``round`` (from 1); ``descriptor`` (2 d,), the box [lower, upper] around the
+        query; ``reward``; ``mean`` and ``std``, the prediction before the answer; and
+        ``expanded``, which is False. With :class:`~skgpb.domains.Fidelities` there is also
+        ``task``.
         """
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
@@ -750,38 +771,39 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         A finite list of points to choose from, instead of a box. Rows are points, or descriptors
         that ``kernel`` accepts.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for. Rows of points (d columns), of
+        The set of possible queries, if it is not the set of targets. Rows of points (d columns), of
         boxes (2 d columns, [lower, upper]) or of descriptors that ``kernel`` accepts; cells of
         given sizes anywhere in ``bounds`` (:class:`~skgpb.domains.Cells`), weighted averages over
         sets of points (:class:`~skgpb.domains.Districts`), or several fidelities
         (:class:`~skgpb.domains.Fidelities`). None means all points of ``bounds``.
     targets : array-like (n_targets, n_columns), Cells, Districts, ..., default=None
-        What to find the best of, in the same forms except the last. None means ``queries`` if
-        these are rows, and all points of ``bounds`` otherwise.
+        The set of targets, of which the search finds the best, in the same forms except the last.
+        None means ``queries`` if these are rows, and all points of ``bounds`` otherwise.
     context_bounds : array-like of shape (d_c, 2) or dict, default=None
         Box of the contexts, for contextual bandits: ``ask(context=...)`` and
         ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict if
         ``bounds`` is a dict.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all. One number for each arm or row of
-        ``queries``, or for each size of its cells; for points of ``bounds`` a function of a
-        setting, a dict if ``bounds`` is one and otherwise a row. What an answer is worth is divided
-        by its cost; in the UCB family that is its index less the largest posterior mean of a
-        target.
+        ``queries``, or for each size of its cells. For points of ``bounds`` it may be a function of
+        a setting, which is a dict if ``bounds`` is one and otherwise a row. The search divides the
+        value of an answer by its cost. In the UCB family this value is the index of the query minus
+        the largest posterior mean of a target.
     n_candidates : int, default=500
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
     n_initial : int, default=None
         Size of the initial design: distinct queries, spread evenly, that are asked before the
         acquisition function is used. Earlier answers near a query of the design replace it. Cells
-        have all sizes in turn, or those of ``targets`` if ``kernel`` is None and targets can be
-        asked at no higher cost. In a box every value of a list occurs about as often. None means 0
-        with a kernel. Without one it is 10, or as many as the longest list without an order has
-        values, up to 25, where only the recommendation counts (EI, ``regret="simple"``).
+        have all sizes in turn, or the sizes of ``targets`` if ``kernel`` is None and such cells
+        cost no more than others. In a box every value of a list occurs about equally often. None
+        means 0 with a kernel and 10 without. If only the recommendation counts (EI,
+        ``regret="simple"``), the design has at least as many queries as the longest unordered list
+        has values, up to 25.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
-        high) for each name, None for an end that is open. :meth:`tell` takes the outcomes
-        that were measured. Each has a model of its own, see Notes.
+        high) for each name, None for an open end. Pass measured outcomes to :meth:`tell`. Each
+        outcome has its own model, see Notes.
 
     Attributes
     ----------
@@ -795,68 +817,71 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     Notes
     -----
     *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
-    or ``targets`` they are two sets: cells of one size are asked to find the best of another,
-    averages over districts to find the best point.
+    or ``targets`` they are two sets. For example, cells of one size are queries and cells of
+    another size are targets, or averages over districts are queries and points are targets.
 
-    *Kernel.* It is applied to rows of ``arms``, which are points, or descriptors of averages,
-    integrals and so on for one of ``skgpb.kernels``. For cells, districts or fidelities it is the
-    kernel of f over points. The one that is learned has main effects of single sides in several
-    dimensions (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length scale for
-    cells (:mod:`skgpb.surrogate.trend_and_rough`).
+    *Kernel.* It is applied to the rows of ``arms``: points, or descriptors of averages, integrals
+    and so on with a kernel of ``skgpb.kernels``. With cells, districts or fidelities it is the
+    kernel of f over points. The default kernel, which is learned, has main effects of single sides
+    in several dimensions (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length
+    scale for cells (:mod:`skgpb.surrogate.trend_and_rough`).
 
     *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
-    fill the space: they are points of a scrambled Sobol sequence, in one dimension the middles of
-    equal parts, or, among finitely many queries, the nearest ones. The next query is always the one
+    fill the space. They are points of a scrambled Sobol sequence, or the middles of equal parts in
+    one dimension, or the nearest ones of finitely many queries. The next query is always the one
     farthest from all earlier queries and answers. Earlier answers near a query of the design
     replace it.
 
-    *Ties.* Among queries whose scores agree within a relative 1e-9 the first is asked. If no answer
-    is worth anything, the query with the largest uncertainty per unit cost is asked.
+    *Ties.* The search asks the first of the queries whose scores agree within a relative 1e-9. If
+    no answer has any value, it asks the query with the largest uncertainty per unit cost.
 
     *Recommendation.* The target with the highest posterior mean; among ties, the one with the
     smallest posterior variance.
 
-    *Boxes.* While it has at most ``n_candidates`` points a box is the grid of Theorem 2,
-    ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
-    standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
-    evenly, plus a quarter of the candidates which follow the posterior: the best points so
-    far and points around them, at distances of every order of magnitude. In more than three
-    dimensions, where no such set fills the box, all of them follow the posterior. After some
-    hundred answers they move in turn, a few in each round (decision D-D10). If sides are lists or
-    integers there is no grid. Settings are candidates, all of them if these are few enough; else
-    half of them differ from the best ones on one side, or on a few.
+    *Boxes.* The candidates of a box are the grid of Theorem 2 while it has at most
+    ``n_candidates`` points: ceil(d t^2 b sqrt(log(d / theta))) per axis, b being sqrt(2) times the
+    largest prior standard deviation of a slope over the box. Afterwards three quarters of the
+    candidates are a fixed set that fills the box evenly. The others follow the posterior: they are
+    the best points so far, and points around them at distances of every order of magnitude. In more
+    than three dimensions no such set fills the box, and all candidates follow the posterior. After
+    some hundred answers they move in turn, a few in each round (decision D-D10). With lists or
+    integers as sides there is no grid. The candidates are all settings if these are few enough.
+    Otherwise half of the candidates differ from the best settings on one side, or on a few.
 
-    *Repeats.* Rules that are to find the best, and learn the kernel, ask one of finitely many arms,
-    or a setting of lists and integers, again only if one more answer may raise the largest mean by
-    more than a new one may (decision D-H49). ``run`` ends when all are known exactly.
+    *Repeats.* If the kernel is learned and only the recommendation counts, a search among arms, or
+    settings of lists and integers, repeats a query only if one more answer may raise the largest
+    mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
 
-    *Exact answers.* If kernel and noise are learned and no query was answered twice, the query of
-    the best answer is asked once more after 16 answers, which shows whether answers have noise.
+    *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
+    asks the query of the best answer once more after 16 answers. This shows whether answers have
+    noise.
 
-    *Failures.* Where evaluations fail is learned from those that did, by a Gaussian process on
-    outcomes 1 and 0 (:mod:`skgpb.surrogate.success`), as soon as it predicts them better than their
-    rate does. Queries then count as worth the less the less likely they are to be answered, down to
-    the worst answer so far; those that hardly ever are answered are not asked while others are
-    left. The recommendation is a query that was answered, or a target that is as good as certain.
+    *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
+    probability of success of a query (:mod:`skgpb.surrogate.success`). It is used as soon as it
+    predicts better than the rate of success does. The value of a query is then discounted by its
+    probability of success: an improbable success counts as the worst answer so far. Queries that
+    hardly ever succeed are not asked while others are left. The recommendation is an answered
+    query, or a target that succeeds almost surely.
 
-    *Limits.* What is limited has a Gaussian process of its own, learned as that of f, from the
-    answers it was measured with. An improvement upon the best answered query that keeps all limits
-    counts as far as it is probable that they hold, [Gardner2014]_ with expected improvement. While
-    none is known to keep them, it is the improvement upon the worst answer. Queries that keep them
-    with a probability below 0.5 % are not asked while others are left. The knowledge gradient asks
-    beyond limits as well, where that teaches most of what is within. The recommendation is an
-    answered query that keeps all limits with a probability of at least 95 %, or another target
-    that does, or else the one for which that is most probable. A kernel that is given is that of
-    all outcomes, in units of their standard deviations.
+    *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
+    the answers that came with the outcome. The improvement of a query upon the best answered query
+    within all limits is weighted by the probability that the limits hold, as in [Gardner2014]_ for
+    expected improvement. While no answered query is within all limits, it is the improvement upon
+    the worst answer. Queries whose probability is below 0.5 % are not asked while others are left.
+    The knowledge gradient may ask queries beyond the limits, if these are the most informative
+    about targets within. The recommendation is an answered query that keeps all limits with a
+    probability of at least 95 %, or another such target, or else the target of the largest
+    probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
+    standard deviations.
 
-    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
-    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior` uses
-    the last one that was asked, at first the middle of the box of contexts. The initial design
-    fills the space of arms, whatever the contexts are. Candidates in a box fill it from the first
-    round on; some of them follow the best points in the context.
+    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
+    kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
+    was passed to ``ask``, and the middle of the box of contexts before the first. The initial
+    design fills the space of arms, whatever the contexts are. Candidates fill a box from the first
+    round on, and some of them follow the best points in the context.
 
     *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
-    reduces the standard deviations [Desautels2014]_; a batch has no query twice.
+    reduces the standard deviations [Desautels2014]_. A batch has no query twice.
     """
 
     arms: Points | None = None
@@ -868,7 +893,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_initial: int | None = None
     limits: Limits | None = None
 
-    # Prices and noise of other sets are for the run on them.
+    # If the sets change as well, new costs and noise variances are for the run on the new sets.
     _of_sets = frozenset({"cost", "alpha"})
     _parameter_constraints = {
         "arms": "no_validation",
@@ -899,8 +924,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _can_ask_targets(self) -> bool:
         if self._is_observable:
             return True
-        # Between numbers the largest posterior mean is better than the best answer of rules that
-        # ask for what they learn from it.
+        # In a box of numbers the largest posterior mean is the better recommendation: knowledge
+        # gradient and the like ask queries for their information, not for their value.
         own, space = self._run.params, self._run.space
         whole = own.queries is None and own.targets is None and not self._n_context
         return whole and space is not None and bool(np.isfinite(space.n_settings))
@@ -994,34 +1019,35 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         outcomes: Outcomes | Sequence[Outcomes | None] | None = None,
         block: str | Sequence[str | None] | SupportsArray | None = None,
     ) -> Self:
-        """Report the reward of a query; nothing changes if anything is wrong with it.
+        """Report the reward of a query; an invalid argument raises an error and changes nothing.
 
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            The query, a dict of settings, or points of which the reward is the average. For n
+            The query, a dict of settings, or points whose average value is the reward. For n
             rewards n of these: a list, the rows of an array, or a table with a column for each
             side.
         reward : float or None, or array-like of shape (n,)
-            The noisy answer. None, or NaN in a column of a table, says that the evaluation failed:
-            the query is left out for a while.
+            The noisy answer. None, or NaN in a column of a table, means that the evaluation
+            failed: the query is not asked again for a while.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
-            What else was measured, for ``limits``, by its name; None or NaN for what was not. What
-            has no limit is kept for limits that are set later. A failed evaluation may have
-            outcomes. An objective of :meth:`run` returns a pair, the reward and this dict.
+            Further measured numbers by their names, for ``limits``; None or NaN for a number that
+            was not measured. Outcomes without a limit are kept for limits that are set later. A
+            failed evaluation may have outcomes. An objective of :meth:`run` returns a pair, the
+            reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
-            block shifts all of its answers by a random effect of mean zero, whose variance is
-            learned, and so it is no noise. There may be a new block at any time. Predictions and
+            block shifts all of its answers by a random effect of mean zero, which does not count as
+            noise. Its variance is learned. There may be a new block at any time. Predictions and
             recommendations are for an average block. Only if ``kernel`` is None. Failed evaluations
-            have none.
+            have no block.
 
         Warns
         -----
         LearningWarning
-            If hyperparameters could not be learned from the answer, which is taken all the same.
+            If the hyperparameters could not be refitted. The answer counts all the same.
         """
         if outcomes is None and block is None:
             return loop.tell(self, query, reward, alpha)
@@ -1066,9 +1092,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if not run.failures:
             return Feasibility(None, limits, self._gp)
 
-        def learn(asked: np.ndarray, succeeded: np.ndarray) -> Chances:
+        def learn(asked: np.ndarray, succeeded: np.ndarray) -> SuccessProbabilities:
             ends = domain.layout.rows_of(self.bounds_.T)
-            return Chances(asked, succeeded, ends, of_f(self._gp.kernel))
+            return SuccessProbabilities(asked, succeeded, ends, of_f(self._gp.kernel))
 
         taught = run.outcomes(
             self._gp.observed.rows[: run.n_fitted],
@@ -1085,15 +1111,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
         run = self._run
         for name in checked_limits(run.params.limits):
-            # None says that it was not measured.
-            if name in outcomes or run.n_known - run.n_measured(name) > n_answers:
+            # An outcome of None was not measured, and the user knows it.
+            if name in outcomes or run.n_observations - run.n_measured(name) > n_answers:
                 continue
             plural = "" if n_answers == 1 else "s"
             others = f" ({', '.join(map(repr, outcomes))} did)" if outcomes else ""
             warn(
                 f"{name!r} has a limit and did not come with the answer{plural}{others}, so that "
-                f"nothing is known of the limit there: tell outcomes={{{name!r}: ...}}, None if it "
-                "was not measured",
+                f"the answer{plural} cannot show whether it holds: pass outcomes={{{name!r}: ...}} "
+                "to tell, None if it was not measured",
                 LimitWarning,
             )
 
@@ -1126,9 +1152,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def predict_within_limits(self, X: Settings) -> np.ndarray:
-        """Probability, shape (n_samples,), that all ``limits`` hold at points; 1 without any.
+        """Return the probability (n_samples,) that all ``limits`` hold at points; 1 without limits.
 
-        The outcomes are without the noise of a measurement, and independent of each other.
+        It is for the outcomes without the noise of a measurement, independent of each other.
 
         Parameters
         ----------
@@ -1141,11 +1167,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
 
 def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:
-    """Return the number of the first of the best values, among some of them if given."""
+    """Return the index of the largest value, the first of ties; among ``slots`` if not None."""
     return argmax_first(values) if slots is None else int(slots[argmax_first(values[slots])])
 
 
 def rows_among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return which rows (n, c) are also among others (m, c), shape (n,)."""
+    """Return a mask (n,) of the rows (n, c) that are also rows of ``others`` (m, c)."""
     known = {row.tobytes() for row in others + 0.0}  # adding 0.0 turns -0.0 into 0.0
     return np.array([row.tobytes() in known for row in rows + 0.0])

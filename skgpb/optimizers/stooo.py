@@ -1,8 +1,8 @@
 r"""Stochastic optimistic optimisation from points (StoOO) or averages (AVE-StoOO).
 
 The index of a leaf is its empirical mean plus a confidence width plus delta(h); a leaf is split
-once its width is no larger than delta(h). Nothing is shared between cells, which is what GPOO
-improves on.
+once its width is no larger than delta(h). An answer to one cell has no effect on other cells; GPOO
+shares answers between cells by a Gaussian process.
 
 References
 ----------
@@ -74,7 +74,7 @@ class StoOOOptimizer(CellSearch):
     pool : array-like of shape (n, d), default=None
         A finite domain instead of a box: cells are groups of rows, split at quantiles.
     n_children : int, default=2
-        K, the number of parts into which a cell is split; fewer if it has fewer settings.
+        K, the number of parts into which a cell is split; fewer if the cell has fewer settings.
     feedback : {"center", "average", "integral"}, default="center"
         Points that represent a cell; "center" is StoOO, "average" is AVE-StoOO.
     n_representatives : int or tuple of d ints, default=None
@@ -86,21 +86,21 @@ class StoOOOptimizer(CellSearch):
     min_members : int, default=1
         Minimum number of members of a cell of a pool.
     width : {"anytime", "munos"}, default="anytime"
-        Confidence width after T rewards: equation 12, sqrt(2 log(t^2 / theta) / T), or that of
-        Munos for a known budget n, sqrt(log(n^2 / theta) / (2 T)); both times the length of
-        ``reward_range``.
+        Confidence width after T rewards: "anytime" is equation 12, sqrt(2 log(t^2 / theta) / T),
+        and "munos" is the width of Munos for a given budget n, sqrt(log(n^2 / theta) / (2 T)).
+        Both are multiplied by the length of ``reward_range``.
     horizon : int, default=None
-        n, needed by ``width="munos"``.
+        Budget n of ``width="munos"``.
     reward_range : (float, float), default=(0.0, 1.0)
-        Range in which rewards are assumed to lie. It scales the width; rewards outside are accepted
-        as they are.
+        Range in which rewards are assumed to lie. It scales the width; rewards outside the range
+        are accepted unchanged.
     failure_probability : float, default=0.1
         theta, in (0, 1).
     direction : {"maximize", "minimize"}, default="maximize"
         Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
         user's sign.
     random_state : int, RandomState instance or None, default=None
-        Accepted as by every optimizer; nothing here is random.
+        No effect: this search has no random numbers.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class StoOOOptimizer(CellSearch):
         The partition as arrays.
     history_ : structured ndarray
         The answers; ``mean`` and ``std`` are the empirical mean and the confidence width
-        before the reward, NaN where the cell had none.
+        before the reward, NaN if the cell had no rewards before.
     bounds_ : ndarray of shape (d, 2)
         The domain.
     max_depth_ : int
@@ -120,10 +120,11 @@ class StoOOOptimizer(CellSearch):
 
     Notes
     -----
-    Leaves without rewards come first; ties go to the lowest depth, then to the lowest index.
+    *Ties.* Leaves without rewards come first. Ties go to the lowest depth, then to the lowest
+    index.
 
-    *Recommendation.* There is no posterior, so that the paper's rule is the only one: the split
-    cell of the highest empirical mean at the deepest level that has any.
+    *Recommendation.* There is no posterior, so that the paper's rule is the only one: among the
+    split cells of the deepest level that has any, the one with the highest empirical mean.
     """
 
     bounds: Bounds | None = None
@@ -143,7 +144,7 @@ class StoOOOptimizer(CellSearch):
 
     _kept_fields = ("domain_", "_outside")
     _methods = ("paper",)
-    # The width is a worst case over bounded rewards: it knows no variance.
+    # The width is a worst case over bounded rewards, which does not depend on their variance.
     _default_noise_variance = 0.0
 
     _parameter_constraints = CUTTING | {
@@ -159,7 +160,7 @@ class StoOOOptimizer(CellSearch):
     # -- Algorithm 2 ------------------------------------------------------------------------
 
     def _propose(self, context: np.ndarray | None) -> Cell:
-        """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
+        """Line 3: return the leaf of the largest b-value; if all are pending, split the best."""
         return self._cell_to_ask(self.domain_.split)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
@@ -213,17 +214,17 @@ class StoOOOptimizer(CellSearch):
         Parameters
         ----------
         method : {"paper"}, default=None
-            The paper's: there is no posterior.
+            "paper" is the rule of the paper, the only one without a posterior.
         context : None
-            There are no contexts here.
+            Must be None: this search has no contexts.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, sides of a cell: the one of this size over which :meth:`predict` is largest on
-            average, wherever it lies. None for a cell of the partition.
+            In a box, sides of a cell, to recommend the cell of this size with the largest average
+            of :meth:`predict`, at any place. None for a cell of the partition.
         """
         if side is None:
             return super().recommend(method, context=context)
         checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         self._contexts.checked(context)
         run = self._run
         if run.params.pool is not None:
@@ -238,7 +239,7 @@ class StoOOOptimizer(CellSearch):
         return best_placed(worth, seen, self.bounds_, sides, run.space)
 
     def _log_term(self, t: int) -> float:
-        """Squared width times T (decision D-A9)."""
+        """Return the squared confidence width of T rewards, times T (decision D-A9)."""
         low, high = self._run.params.reward_range
         if self.width == "munos" and self.horizon is not None:
             square = 0.5 * log(self.horizon**2 / self.failure_probability)
@@ -251,7 +252,7 @@ class StoOOOptimizer(CellSearch):
     def _begin_checks(self) -> None:
         super()._begin_checks()
         if self.width == "munos" and self.horizon is None:
-            raise ValueError("width='munos' needs horizon, the number of rounds to be played")
+            raise ValueError("width='munos' needs horizon, the number of rounds; got horizon=None")
         ends = self._run.params.reward_range
         if (
             len(ends) != 2
@@ -260,8 +261,8 @@ class StoOOOptimizer(CellSearch):
         ):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
 
-    def _params_changed(self) -> None:
-        super()._params_changed()
+    def _on_params_changed(self) -> None:
+        super()._on_params_changed()
         self._variation = given_variation(self._run.params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
@@ -270,11 +271,11 @@ class StoOOOptimizer(CellSearch):
             self.bounds_, cutting.depth(self.n_features_in_)
         )
         self._tree = self.domain_.tree
-        self._params_changed()
+        self._on_params_changed()
         self._outside: list[tuple[np.ndarray, float]] = []
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Keep point evaluations for ``predict``; a search without a model learns no more."""
+        """Keep point evaluations for ``predict``; the choice of cells does not use them."""
         self._run.n_fitted = len(X)
         self._outside.extend((np.concatenate([x, x]), float(v)) for x, v in zip(X, y, strict=True))
 
@@ -286,7 +287,7 @@ class StoOOOptimizer(CellSearch):
 
     @locked
     def predict_query(self, queries: Queries) -> np.ndarray:
-        """Empirical mean of the rewards of cells, NaN where there are none.
+        """Return the empirical mean of the rewards of each cell, NaN for a cell without rewards.
 
         Parameters
         ----------
@@ -304,10 +305,10 @@ class StoOOOptimizer(CellSearch):
 
     @locked
     def predict(self, X: Settings) -> np.ndarray:
-        """Empirical mean of the smallest observed cell or point nearest to each x.
+        """Return the empirical mean of the smallest observed cell or point nearest to each x.
 
-        Distance zero means that x is inside; without observations the middle of
-        ``reward_range`` is predicted.
+        The distance from a cell is 0 if x is inside. Without observations the prediction is the
+        middle of ``reward_range``.
 
         Parameters
         ----------
@@ -327,7 +328,7 @@ class StoOOOptimizer(CellSearch):
         return run.sign.of(nearest_means(X, boxes, means, self.bounds_, run.space))
 
     def _observed(self) -> tuple[list[np.ndarray], list[float]]:
-        """Boxes (2 d,) of cells with the mean of their rewards, and of other points."""
+        """Return the boxes (2 d,) of the observed cells and points, and their mean rewards."""
         tree, outside = self._tree, self._outside
         seen = np.flatnonzero(tree.n_evaluations).tolist()
         boxes = [tree.box(node, node + 1)[0] for node in seen]

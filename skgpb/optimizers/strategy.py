@@ -1,4 +1,4 @@
-"""What a search is to the loop that runs it: five methods."""
+"""Interface of a user-defined search: the five methods that StrategyOptimizer calls."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Strategy"]
 class Strategy(DocumentedMixin, BaseEstimator, ABC):
     """A search of your own, of any kind: five methods, which :class:`StrategyOptimizer` calls.
 
-    A subclass says which point is asked next, and what is the best one. Validation, names and kinds
-    of sides, the sign, pending and failed queries, batches, files, interrupts, workers and threads
-    are the optimizer's, see :doc:`/development/new_strategy`.
+    A subclass chooses the points to ask, and the best point. The optimizer does the rest:
+    validation, names and kinds of sides, the sign, pending and failed queries, batches, files,
+    interrupts, workers and threads, see :doc:`/development/new_strategy`.
 
     >>> from skgpb.optimizers import Strategy, StrategyOptimizer
     >>> class RandomSearch(Strategy):
@@ -44,70 +44,69 @@ class Strategy(DocumentedMixin, BaseEstimator, ABC):
 
     Notes
     -----
-    Parameters are those of the constructor, or the fields of a dataclass. A run works on a clone,
-    which :meth:`start` gives its other attributes.
+    Parameters are those of the constructor, or the fields of a dataclass. A run has a clone of the
+    strategy; :meth:`start` sets all attributes of the clone that are not parameters.
 
-    A run that is loaded or was interrupted repeats the same calls, so that these must give the same
-    result: all random numbers come from ``rng``, and :meth:`recommend` changes nothing. An
-    exception of a method undoes the whole call of ``ask`` or ``tell``.
+    A run that is loaded or was interrupted repeats the same calls, and these must have the same
+    results. So all random numbers must come from ``rng``, and :meth:`recommend` must change
+    nothing. If a method raises an exception, the whole call of ``ask`` or ``tell`` is undone.
     """
 
     def __init__(self) -> None:
-        # Without parameters, unless a subclass has some.
+        # No parameters by default; scikit-learn reads the signature of this method.
         super().__init__()
 
     @abstractmethod
     def start(self, bounds: np.ndarray, rng: np.random.Generator) -> None:
-        """Begin without any answer.
+        """Start a run, without any answer.
 
         Parameters
         ----------
         bounds : ndarray of shape (d, 2)
-            The box. A side with a name that is not a pair ``(lower, upper)`` goes from 0 to 1, and
-            points are moved to its nearest value.
+            The box. A named side that is not a pair ``(lower, upper)`` has the bounds (0, 1), and
+            the optimizer moves points to the nearest value of the side.
         rng : numpy.random.Generator
             Random numbers of the run.
         """
 
     @abstractmethod
     def propose(self, pending: Sequence[PointsQuery]) -> ArrayLike:
-        """Return the points to ask next.
+        """Return the points of the next query.
 
         Parameters
         ----------
         pending : sequence of queries
-            Queries without an answer. Their ``points`` have the shape (S, d). Where a batch is
-            asked for, its first queries are pending when the next one is chosen. Failed ones are
-            among them for a while.
+            Queries without an answer. Their ``points`` have the shape (S, d). In a batch, the
+            queries chosen before are among them, and for a while failed queries as well.
 
         Returns
         -------
         points : array-like of shape (d,) or (S, d)
-            Points of the box; an answer about several is an average over them. They have to differ
-            from those that are pending.
+            Points of the box. The answer about several points is an average over them. The points
+            must not be those of a pending query.
 
         Raises
         ------
         AllPendingError
-            If all that may be asked is pending.
+            If every query that the strategy could ask is pending.
         """
 
     @abstractmethod
     def observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
-        """Take an answer, which may be about points that were not proposed.
+        """Learn an answer, which may be about points that were not proposed.
 
         Parameters
         ----------
         query : PointsQuery
-            Its ``points`` have the shape (S, d).
+            The query; its ``points`` have the shape (S, d).
         reward : float
-            The larger the better: with ``direction="minimize"`` the answer has the other sign.
+            The answer, with its sign changed for ``direction="minimize"``: larger is better.
         alpha : float
-            Noise variance that was told with it; NaN if none was.
+            Noise variance of the answer, as told; NaN if it was told without one.
         """
 
     def learn(self) -> None:
-        """Learn from the answers, if that is due; called after each of them. By default nothing."""
+        """Refit a model if that is due; called after each answer. By default it does nothing."""
 
     @abstractmethod
     def recommend(self) -> ArrayLike:

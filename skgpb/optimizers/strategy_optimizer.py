@@ -1,4 +1,4 @@
-"""An optimizer of a box by a strategy of one's own."""
+"""An optimizer of a box by a user-defined strategy."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    What a strategy is: :class:`~skgpb.optimizers.Strategy`.
+    The methods of a strategy are described in :class:`~skgpb.optimizers.Strategy`.
 
     Parameters
     ----------
     strategy : Strategy
         The search. A run has a clone of it, ``strategy_``.
     bounds : array-like of shape (d, 2) or dict, default=None
-        The domain, a box. Without it, it comes from ``fit``. A dict gives the sides names, see
-        :ref:`named-sides`.
+        The domain, a box. None stands for the box around X in ``fit``. A dict gives the sides
+        names, see :ref:`named-sides`.
     direction : {"maximize", "minimize"}, default="maximize"
         Whether to look for large or small rewards. ``tell``, ``predict`` and ``history_`` use the
         user's sign.
@@ -72,7 +72,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     Attributes
     ----------
     strategy_ : Strategy
-        The strategy, as the run has it.
+        The clone of the strategy that this run uses.
     history_ : structured ndarray
         The answers; ``mean`` and ``std`` are NaN.
     bounds_ : ndarray of shape (d, 2)
@@ -108,7 +108,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     def _propose(self, context: np.ndarray | None) -> PointsQuery:
         pending = list(self._run.pending)
-        # Of a choice that comes to nothing nothing is left.
+        # A failed choice must not change the strategy: it may have drawn random numbers.
         before = deepcopy(self.strategy_) if pending else None
         try:
             query = self._query("propose", self.strategy_.propose(pending))
@@ -133,7 +133,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         return self._query("recommend", self.strategy_.recommend())
 
     def _query(self, method: str, points: ArrayLike) -> PointsQuery:
-        """Return the query of points that the strategy returned, or raise ValueError."""
+        """Return the query of the points from a method of the strategy; ValueError if invalid."""
         whose, d = f"{method} of {type(self.strategy_).__name__}", self.n_features_in_
         rows = np.atleast_2d(check_numbers(points, whose, ensure_2d=False))
         if rows.ndim != 2 or rows.shape[1] != d:
@@ -155,14 +155,14 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
             self.strategy_.learn()
 
     def _snapshot(self) -> Any:
-        """Return nothing: what is known of a strategy is how it began, and what it was told."""
+        """Return None: a file has no state of a strategy, because loading repeats all its calls."""
         return None
 
     # -- a regressor --------------------------------------------------------------------------
 
     @locked
     def predict(self, X: Settings) -> np.ndarray:
-        """Mean of the answers to the query nearest to each x, NaN without any answer.
+        """Return the mean of the answers to the query nearest to each x, NaN without any answer.
 
         Parameters
         ----------
@@ -186,12 +186,12 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     @locked
     def predict_query(self, queries: Queries) -> np.ndarray:
-        """Mean of :meth:`predict` over the points of queries.
+        """Return the mean of :meth:`predict` over the points of each query.
 
         Parameters
         ----------
         queries : query or list of queries
-            Asked or not; in a list also points, of shape (d,) or (S, d).
+            Queries, asked or not. A list may also have points, of shape (d,) or (S, d).
 
         Returns
         -------

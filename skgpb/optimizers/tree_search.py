@@ -1,8 +1,7 @@
-r"""A tree search by a rule of one's own: which leaf to ask, and which leaves to split.
+r"""Base class of tree searches with a user-defined rule: which leaf to ask, which leaves to split.
 
-The box or pool is cut into cells as far as the rule finds worthwhile. The rule looks at the leaves
-of the tree (:class:`Leaves`) and says two things: how much each is worth asking, and which are
-known so well that their children take their place.
+The rule has two functions of the leaves of the tree (:class:`Leaves`): a score for each leaf, the
+largest of which is asked, and a mask of the leaves that are split into their children.
 """
 
 from __future__ import annotations
@@ -28,30 +27,30 @@ __all__ = ["Leaves", "TreeSearch"]
 
 
 class Leaves:
-    """Posterior of the leaves of a tree, the argument of acquisition functions: one entry for each.
+    """Posterior of the leaves of a tree, the argument of a rule: arrays with one entry per leaf.
 
-    Values are in units of the surrogate, where the prior is the kernel; these are the units of the
-    rewards unless rewards are scaled. Large values are better. Pending queries count as answered
-    with the expected answer. Arrays are to be read: change a copy.
+    Values are in units of the surrogate, in which the kernel is the prior covariance; these are the
+    units of the rewards unless rewards are scaled. Large values are better. Pending queries count
+    as answered with the expected answer. Do not change the arrays; change a copy.
 
     Attributes
     ----------
     mean, std : ndarray of shape (n_leaves,)
         Posterior of the answer of each cell, without its noise.
     variation : ndarray of shape (n_leaves,)
-        delta(h), how much f varies within cells of its depth.
+        delta(h), the variation of f within cells of the depth of the leaf.
     depth, index : ndarray of shape (n_leaves,) of int
-        Place of each in the tree.
+        Position of each leaf in the tree.
     n_evaluations : ndarray of shape (n_leaves,) of int
         Number of answers of each leaf.
     asked : ndarray of shape (n_leaves,) of bool
-        Whether each was answered last; none of them before the answer of a round.
+        True for the leaf that was just answered; all False before the answer of a round.
     beta : float
         The factor of the posterior variance by the parameter ``beta``.
     t : int
         The round that is played, counted from 1.
     rng : numpy.random.Generator
-        Randomness of this round, the same whenever the round is asked again.
+        Random numbers of this round, which are the same whenever the round is asked again.
     """
 
     mean: np.ndarray
@@ -119,11 +118,11 @@ class Leaves:
 class TreeSearch(PartitionSearch):
     r"""Search the cells of a partition by a rule of your own: a base class.
 
-    A subclass has two methods, :meth:`acquisition` and :meth:`splits`. The model, its learning,
-    batches, failures, files and recommendations are here, see :doc:`/development/new_tree`.
+    A subclass has two methods, :meth:`acquisition` and :meth:`splits`. This class has the model,
+    its learning, batches, failures, files and recommendations, see :doc:`/development/new_tree`.
 
-    Thompson sampling: ask the leaf that is best in a joint draw, and split it once it was asked
-    twice.
+    Thompson sampling asks the leaf that is best in a joint draw; here a leaf is split once it was
+    asked twice.
 
     >>> from skgpb.optimizers import TreeSearch
     >>> class TreeThompsonOptimizer(TreeSearch):
@@ -158,34 +157,34 @@ class TreeSearch(PartitionSearch):
     @abstractmethod
     @locked
     def acquisition(self, leaves: Leaves) -> np.ndarray:
-        """Return how much each leaf is worth asking; the largest is asked.
+        """Return a score for each leaf; the leaf with the largest score is asked.
 
         Parameters
         ----------
         leaves : Leaves
-            Posterior of the leaves, with pending answers imagined.
+            Posterior of the leaves, given the expected answers to pending queries.
 
         Returns
         -------
         values : ndarray of shape (n_leaves,)
-            Not NaN. Ties go to the leaf of the lowest depth, then of the lowest index.
+            Scores, not NaN. Ties go to the leaf of the lowest depth, then of the lowest index.
         """
 
     @abstractmethod
     @locked
     def splits(self, leaves: Leaves) -> np.ndarray:
-        """Return which leaves are to be split, after an answer was taken.
+        """Return a mask of the leaves to split, after an answer.
 
         Parameters
         ----------
         leaves : Leaves
-            Posterior of the leaves, with this answer.
+            Posterior of the leaves, given this answer as well.
 
         Returns
         -------
         which : ndarray of shape (n_leaves,) of bool
-            The first 256 of them that may be split are. Those below ``max_depth_`` may not, nor
-            those of a pool that have too few members.
+            True for the leaves to split. The search splits the first 256 of these that can be
+            split: with a depth below ``max_depth_``, and in a pool with enough members.
         """
 
     # -- the search ---------------------------------------------------------------------------
@@ -215,7 +214,7 @@ class TreeSearch(PartitionSearch):
         node = self.domain_.node_of(query)
         slot = self._tree.node(node)[2] if node >= 0 else -1
         what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
         run = self._run

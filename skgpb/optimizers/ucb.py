@@ -1,7 +1,7 @@
 """Upper confidence bounds: GP-UCB, IGP-UCB and URGP-UCB.
 
-Each rule adds a bonus to the posterior mean. GP-UCB of the paper is ``beta="theory"``; without a
-given beta, its schedules are our own (decision D-D9).
+Each rule adds a bonus to the posterior mean. GP-UCB of the paper is ``beta="theory"``; the
+schedules of ``beta=None`` are our own (decision D-D9).
 
 References
 ----------
@@ -45,7 +45,7 @@ class BaseUCBOptimizer(Search):
     r"""Base class for your own upper confidence bound: the mean plus a bonus with beta.
 
     A subclass defines the acquisition function, :meth:`acquisition`, with beta_t from
-    :meth:`exploration`, which it may define as well. Both are given a
+    :meth:`exploration`, which it may define as well. The argument of both is a
     :class:`~skgpb.optimizers.Round`.
 
     >>> from skgpb.optimizers import BaseUCBOptimizer
@@ -74,14 +74,14 @@ class BaseUCBOptimizer(Search):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
-        "theory" is the algorithm's own; a callable takes the round t, counted from 1.
+        "theory" is the schedule of the algorithm; a callable takes the round t, counted from 1.
     """
 
     beta: Beta | None = "theory"
@@ -92,12 +92,12 @@ class BaseUCBOptimizer(Search):
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t, the exploration term of the round: given, or from a theory.
+        """Return beta_t, the exploration term of the round, by the parameter ``beta``.
 
         Parameters
         ----------
         posterior : Round
-            The round, of which t and the number of arms are read.
+            The round. Only t and the number of arms are used.
 
         Returns
         -------
@@ -111,8 +111,8 @@ class BaseUCBOptimizer(Search):
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """Return beta_t of ``beta="theory"`` in round t, counted from 1."""
         raise ValueError(
-            f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
-            "the round, or define exploration(posterior)"
+            f"{type(self).__name__} has no beta='theory': pass a number or a function of the "
+            "round, or define exploration(posterior)"
         )
 
     def _union_bound(self, t: int, n_arms: int) -> float:
@@ -125,7 +125,7 @@ class BaseUCBOptimizer(Search):
 
 
 class GainUCBOptimizer(BaseUCBOptimizer):
-    """Base of rules whose theory has gamma_t, the maximum information gain."""
+    """Base class of searches whose theory has gamma_t, the maximum information gain."""
 
     information_gain: Literal["greedy", "order"] | PerRound
 
@@ -139,8 +139,8 @@ class GainUCBOptimizer(BaseUCBOptimizer):
         ],
     }
 
-    def _renew(self) -> None:
-        super()._renew()
+    def _update_derived(self) -> None:
+        super()._update_derived()
         self._gain = GainOfRound(self)
 
 
@@ -148,26 +148,26 @@ class GainUCBOptimizer(BaseUCBOptimizer):
 
 # Limit: number of times that beta is doubled.
 MOST_DOUBLINGS = 40
-# Rounding: two settings are the same if they differ by at most this share of each side (D-H40).
+# Rounding: settings that differ by at most this share of each side are the same (D-H40).
 SAME_SETTING = 1e-6
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The schedule of beta, and the rounds in which another rule chooses.
+    """Exploration of GP-UCB with ``beta=None``: the schedule of beta, and rounds of another rule.
 
     Parameters
     ----------
     regret : {"cumulative", "simple"}
         The regret that is minimised.
     horizon : int or None
-        Number of answers of the run, if it is known in advance.
+        Number of answers of the run, None if it is unknown.
     is_learned : bool
         Whether the kernel is learned.
     queries, targets : ArmSet
-        The two sets; the same object twice if arms are pulled.
+        The sets of queries and of targets; the same object if the queries are the targets.
     asked : callable
-        Returns the rows of all queries, pending ones included.
+        Function that returns the rows (n, n_columns) of all answered and pending queries.
     model : Model
         The model; its diagnosis says whether answers have noise.
     """
@@ -192,9 +192,9 @@ class Exploration:
         elif self.regret == "simple" and at_the_end and arms.is_discretization and many:
             beta *= defaults.MANY_SIDES_BETA_FACTOR
         past_known = self.regret == "simple" and arms.is_discretization
-        return self._beta_past_known(beta, round) if past_known else beta
+        return self._double_beta_until_uncertain(beta, round) if past_known else beta
 
-    def _beta_past_known(self, beta: float, round: Round) -> float:
+    def _double_beta_until_uncertain(self, beta: float, round: Round) -> float:
         """Return beta, doubled until the arm of the largest bound has an uncertain value.
 
         With exact answers the best arm would otherwise be pulled in all remaining rounds. A pending
@@ -209,23 +209,23 @@ class Exploration:
                 return float(wider)
         return beta
 
-    def follows_other_rule(self, round: Round) -> bool:
+    def overrides_ucb(self, round: Round) -> bool:
         """Return whether another rule replaces the upper bounds in this round."""
-        return self._seeks_gain(round) or self._distances_from_asked(round) is not None
+        return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
 
-    def other_scores(self, round: Round) -> np.ndarray | None:
+    def override_scores(self, round: Round) -> np.ndarray | None:
         """Return log scores that replace the upper bounds in this round; None if nothing does.
 
         For a small simple regret these are the knowledge gradient, in the last rounds before the
         horizon, and the distance from all other queries, in some rounds.
         """
-        if self._seeks_gain(round):
+        if self._uses_knowledge_gradient(round):
             return round.log_knowledge_gradient()
         distances = self._distances_from_asked(round)
         # Logarithms, as for the knowledge gradient; the score of a repeated query stays finite.
         return None if distances is None else np.log(np.maximum(distances, SAME_SETTING))
 
-    def _seeks_gain(self, round: Round) -> bool:
+    def _uses_knowledge_gradient(self, round: Round) -> bool:
         """Return whether the knowledge gradient chooses in this round."""
         if self.horizon is None:
             return False
@@ -233,7 +233,10 @@ class Exploration:
         return last and round.n_targets <= MOST_ARMS_IN_FULL
 
     def _distances_from_asked(self, round: Round) -> np.ndarray | None:
-        """Return distances from all queries, in side lengths; None if they are not the scores."""
+        """Return the distances (n_arms,) of candidates from all queries, in side lengths.
+
+        None in rounds that do not use them as scores.
+        """
         if not self.is_learned:
             return None
         layout, arms = self.queries.layout, self.queries.rows
@@ -283,31 +286,31 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     beta : {"theory", "rkhs"}, float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
-        2 log(t^2 pi^2 n_arms / (6 delta)), and in a box delta / 2 takes the place of delta. "rkhs"
-        is valid everywhere at once for any f of norm at most B (:doc:`/user_guide/guarantees`). A
+        2 log(t^2 pi^2 n_arms / (6 delta)), in a box with delta / 2 instead of delta. "rkhs" is
+        valid everywhere at once for any f of norm at most B (:doc:`/user_guide/guarantees`). A
         callable takes the round t, counted from 1. None stands for "theory" if a kernel is given
         and ``regret`` and ``horizon`` have their defaults, and otherwise for a schedule that did
         well in benchmarks.
     regret : {"cumulative", "simple"}, default="cumulative"
-        The regret that is to be small: of all queries together, or of the recommendation at the
-        end. Only used where ``beta`` is None, see Notes.
+        Regret to minimise: that of all queries together, or that of the recommendation at the end.
+        Only used if ``beta`` is None, see Notes.
     horizon : int, default=None
-        Number of answers, if it is known. Only used where ``beta`` is None, see Notes.
+        Number of answers, None if it is unknown. Only used if ``beta`` is None, see Notes.
 
     Notes
     -----
-    *Exploration.* The schedules are 2 for a small cumulative regret and 4 for a small simple one,
-    or 9 in a box of eight numbers or more; with a ``horizon`` they fall from round to round. For a
-    small simple regret some rounds ask for the point that is farthest from all queries, and the
-    last fifth of a horizon for the arm of the largest knowledge gradient.
-    :ref:`which-regret` has the rules and what they gain.
+    *Exploration.* With ``beta=None``, beta is 2 for ``regret="cumulative"`` and 4 for
+    ``regret="simple"``, or 9 in a box of eight numbers or more; with a ``horizon`` it decreases
+    from round to round. For ``regret="simple"`` some rounds ask the point farthest from all
+    queries, and the last fifth of a horizon the arm of the largest knowledge gradient.
+    :ref:`which-regret` has the rules and their gains.
     """
 
     beta: Beta | None = None
@@ -322,21 +325,21 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the upper confidence bound of every arm; of equal ones the first is pulled.
+        """Return the upper confidence bound of every arm; ties go to the first arm.
 
-        With ``regret="simple"`` it is the logarithm of the knowledge gradient in the last rounds
-        before the horizon, and in some rounds that of the distance from all other queries, see
-        Notes.
+        With ``regret="simple"`` it returns the logarithm of the knowledge gradient in the last
+        rounds before the horizon, and the logarithm of the distance from all other queries in some
+        rounds, see Notes.
         """
         if self._for_simple_regret:
-            other = self._exploration.other_scores(posterior)
+            other = self._exploration.override_scores(posterior)
             if other is not None:
                 return other
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t: given, from the theory, or from the schedule."""
+        """Return beta_t, from the parameter ``beta``, the theory, or the schedule."""
         if self.beta is not None:
             return super().exploration(posterior)
         both_default = self.regret == "cumulative" and self.horizon is None
@@ -346,7 +349,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     @property
     def _exploration(self) -> Exploration:
-        """The schedule that is used if beta is not given."""
+        """Schedule of beta, and the rounds of another rule, for ``beta=None``."""
         run = self._run
         return Exploration(
             self.regret,
@@ -354,7 +357,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             run.params.kernel is None,
             self.domain_,
             self.targets_,
-            lambda: self._answered_rows_and(run.pending),
+            lambda: self._observed_rows_with(run.pending),
             self._model,
         )
 
@@ -363,7 +366,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return self.beta is None and self.regret == "simple"
 
     def _is_log_in_round(self, round: Round) -> bool:
-        return self._for_simple_regret and self._exploration.follows_other_rule(round)
+        return self._for_simple_regret and self._exploration.overrides_ucb(round)
 
     # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.
     _theory_beta = BaseUCBOptimizer._union_bound
@@ -404,15 +407,16 @@ class IGPUCBOptimizer(GainUCBOptimizer):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
-        above; "rkhs" is tighter, with the information gain of what was told in the place of the
-        largest (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
+        above; "rkhs" is tighter, because it uses the information gain of the observations instead
+        of the maximum (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from
+        1.
     information_gain : {"greedy", "order"}, float or callable, default="greedy"
         gamma_t: a bound computed from the kernel and the arms, the order formula of the
         kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
@@ -420,7 +424,7 @@ class IGPUCBOptimizer(GainUCBOptimizer):
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 
@@ -431,11 +435,11 @@ class IGPUCBOptimizer(GainUCBOptimizer):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the upper confidence bound of every arm; the first of the largest is pulled."""
+        """Return the upper confidence bound of every arm; ties go to the first arm."""
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
     def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Return beta_t of Theorem 2, with the information gain of the next round, not smaller."""
+        """Return beta_t of Theorem 2, with gamma_t, which is at least its gamma_{t-1}."""
         return self._widths().beta_of_gain(self._gain(t), 1.0)
 
 
@@ -454,7 +458,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) (reduction of the standard deviation).
 
-    Made in the paper to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
+    The paper uses it to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
     O(n_arms t), O(n_arms^2) with weights over all arms.
 
     Other parameters are those of :class:`~skgpb.optimizers.BaseUCBOptimizer`.
@@ -474,22 +478,22 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     arms : array-like of shape (n_arms, n_columns), default=None
         A finite list of points to choose from, instead of a box.
     queries : array-like (n_queries, n_columns), Cells, Districts, Fidelities, ..., default=None
-        What can be measured, if it is not what is searched for.
+        The set of possible queries, if it is not the set of targets.
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
     weights : {"own", "mean", "sum"}, default="own"
-        Standard deviation that counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
-        with a smaller bonus, which performs well), the mean over all arms, or the sum, which
-        is what the paper's figures show.
+        Standard deviations whose reduction is the bonus: that of the arm alone (Kronecker's delta,
+        as printed: a GP-UCB with a smaller bonus, which performs well), the mean over all arms, or
+        the sum over all arms, as in the figures of the paper.
     covariance : {"auto", "full", "lean"}, default="auto"
         Whether "mean" and "sum" keep the n_arms x n_arms posterior covariance. "auto" does for
         at most 5,000 arms.
 
     Notes
     -----
-    Ties, boxes, batches and the recommendation are those of
+    Ties, boxes, batches and the recommendation are as in
     :class:`~skgpb.optimizers.Search`.
     """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skgpb import defaults
-from skgpb.domains import Allocation, Arm, PointsQuery
+from skgpb.domains import Allocation, Arm, Box, PointsQuery
 from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.box_candidates import BoxCandidates
@@ -122,23 +122,57 @@ def test_candidates_move_in_turn_and_the_best_points_stay():
     np.testing.assert_array_equal(seen, np.repeat([0, 7], [48, 16]))
 
 
+class Places(Incumbents):
+    """Two places."""
+
+    def values(self):
+        raise AssertionError("cells follow places, not values")
+
+    def places(self):
+        return np.array([[0.2, 0.7], [0.5, 0.5]])
+
+
+def free_cells():
+    return FreeCells(np.full((1, 2), 0.1), np.array([[0.0, 1.0]] * 2), 256, None, [0])
+
+
 def test_cells_move_in_turn_as_well():
-    class Places(Incumbents):
-        def values(self):
-            raise AssertionError("cells follow places, not values")
-
-        def places(self):
-            return np.array([[0.2, 0.7], [0.5, 0.5]])
-
-    cells = FreeCells(np.full((1, 2), 0.1), np.array([[0.0, 1.0]] * 2), 256, None, [0])
-    moving, rng = cells.moving.tolist(), np.random.default_rng(0)
+    cells, rng = free_cells(), np.random.default_rng(0)
+    moving, before = cells.moving.tolist(), cells.every_place()
     assert cells.resample(Places(), rng).tolist() == moving  # at first all of them
+    after = cells.every_place()
+    assert np.flatnonzero((after != before).any(axis=1)).tolist() == moving
+    np.testing.assert_allclose(after[moving[:2]], Places().places())
     seen = []
     for _ in range(2 * len(moving) // defaults.N_MOVED_CELLS):
         moved = cells.resample(Places(), rng).tolist()
         assert len(moved) == defaults.N_MOVED_CELLS < len(moving)
         seen += moved
     assert seen == 2 * moving
+
+
+@pytest.mark.parametrize("n_before", [1, 2, 3])
+def test_a_cell_that_was_asked_for_stays_until_all_others_have_moved(n_before):
+    cells, rng = free_cells(), np.random.default_rng(0)
+    for _ in range(n_before):
+        cells.resample(Places(), rng)
+    slot = cells.move_to(PointsQuery(np.array([[0.31, 0.62]])))
+    moved = []
+    while slot not in moved:
+        np.testing.assert_allclose(cells.every_place()[slot], [0.31, 0.62])
+        moved += cells.resample(Places(), rng).tolist()
+    assert sorted(moved) == cells.moving.tolist()
+
+
+def test_what_was_asked_is_a_query_of_its_own_where_it_can_be_set():
+    space = ParameterSpace.from_bounds(Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 1"))
+    box = BoxCandidates(space.bounds, 64, None, 0, space)
+    box.make_candidates(1, 0.1, lambda: 0.0)
+    np.testing.assert_array_equal(box.arm_at(box.rows[5:6]).descriptor, box.rows[5])
+    between = box.arm_at(np.array([[0.123, 0.456]]))
+    assert between.index == -1 and between.params == {"A": 0.123, "B": 0.456}
+    assert box.arm_at(np.array([[0.8, 0.9]])) is None  # impossible
+    assert box.arm_at(box.rows[:2]) is None  # an average of two
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,24 @@ def test_every_setting_of_a_coarse_mixture_is_a_candidate():
     assert found == numbers
 
 
+@pytest.mark.parametrize("sides", ["kx", "xk"])
+@pytest.mark.parametrize("kind", [range(101), Steps(0, 100, 1)], ids=["integers", "steps"])
+def test_what_has_no_steps_makes_up_for_what_has(sides, kind):
+    given = {"k": kind, "x": (0, 10)}
+    space = ParameterSpace.from_bounds(Box({name: given[name] for name in sides}, "k + x = 50"))
+    points = space.feasible.sample(200, np.full(2, 0.3))
+    settings = [space.setting(point) for point in points]
+    assert {(each["k"], each["x"]) for each in settings} == {(40 + i, 10 - i) for i in range(11)}
+
+
+def test_of_few_steps_all_are_candidates_and_no_others():
+    box = Box({"A": Steps(0, 1, 0.25), "B": Steps(10, 20, 5)})
+    opt = GPUCBOptimizer(bounds=box, random_state=0).start()
+    settings = {(a / 4, b) for a in range(5) for b in (10, 15, 20)}
+    assert {tuple(row) for row in cases.rows(opt).tolist()} == settings
+    assert len(cases.rows(opt)) == len(settings)
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("d", range(3, 9))
 def test_mixtures_are_sampled_uniformly(d):

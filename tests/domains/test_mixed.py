@@ -12,7 +12,7 @@ from scipy.stats import binom, geom, loguniform, poisson, randint
 from skgpb.domains.cells import Cells
 from skgpb.domains.mixed import MixedPartition, deepest_cut
 from skgpb.domains.space import Choice, IntegerQuantile, ParameterSpace
-from skgpb.domains.value_ranges import cut, points_per_side, spread
+from skgpb.domains.value_ranges import Placed, cut, points_per_side, spread
 
 SIDES = {
     "temperature": (20, 90),
@@ -194,6 +194,15 @@ def test_few_values_all_stand_for_a_cell_and_many_do_not():
     assert counts(n=poisson(3)) == (100,)
     assert counts(a=range(30), b=range(20)) == (10, 10)
     assert counts(**{f"x{i}": [0, 1] for i in range(9)}) == (1,) * 9
+
+
+def test_cells_are_compared_by_four_points_along_a_side_and_by_all_of_their_categories():
+    space = ParameterSpace.from_bounds({"x": (0, 1), "kind": ["a", "b", "c"]})
+    placed = Placed(space, np.array([0.2, 2.0]))
+    assert placed.counts == (10, 2)  # by which they are averaged over
+    points = placed.points((1,), np.array([0.3]))
+    settings = {(round(each["x"], 3), each["kind"]) for each in map(space.setting, points)}
+    assert settings == {(x, kind) for x in (0.325, 0.375, 0.425, 0.475) for kind in "bc"}
 
 
 @pytest.mark.parametrize(

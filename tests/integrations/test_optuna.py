@@ -231,7 +231,7 @@ def test_a_half_in_which_trials_fail_is_left_alone(end):
 
 
 def test_limits_which_no_trial_tells_are_refused():
-    with pytest.raises(ValueError, match="optimizer must have no limits"):
+    with pytest.raises(ValueError, match="optimizer must have limits=None"):
         GPBanditSampler(EIOptimizer(limits={"heat": (None, 1.0)}))
 
 

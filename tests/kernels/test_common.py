@@ -308,6 +308,16 @@ def test_its_evaluator_averages_blocks_of_rows(case):
     assert_allclose(blocks.white_noise(evaluator), np.diag(white), **tolerance)
 
 
+def test_what_is_appended_keeps_its_levels_of_a_random_effect():
+    parts = [Functionals.of([np.full((1, 1), i)], 1, stratum=i) for i in (2, 0, 1)]
+    ours = Functionals(1)
+    for part in parts:
+        ours.extend(part)
+    ours.extend(ours.copy())
+    assert ours.strata.tolist() == [2, 0, 1, 2, 0, 1]
+    assert ours.rows[:, 0].tolist() == [2.0, 0.0, 1.0, 2.0, 0.0, 1.0]
+
+
 #: At this number coordinates have 22 binary digits behind the point, as have those below.
 FAR = 2.0**30
 

@@ -7,7 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
 
 from skgpb import GPOOOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import ApproximationWarning
@@ -49,6 +55,15 @@ def test_the_error_holds_for_every_candidate_of_a_large_pool():
     rng.shuffle(pool)
     features = LowRank(RBF(0.3), pool, 1e-3).feature_map(2)
     assert features.residual(pool).max() == features.error <= 1e-3
+
+
+def test_rounding_is_no_loss_where_the_smallest_variance_is_zero():
+    pool = np.concatenate([np.zeros((1, 2)), 10.0 * np.random.default_rng(0).random((50, 2))])
+    base = DotProduct(0.0)  # two features tell all of it
+    features = LowRank(base, pool, 1e-6).feature_map(2)
+    phi = features.points(pool)
+    assert (base.diag(pool) - np.einsum("ij,ij->i", phi, phi)).min() < 0.0
+    assert_allclose(features.residual(pool), 0.0, atol=1e-12)  # and no warning
 
 
 def test_a_rank_that_does_not_suffice_is_reported():

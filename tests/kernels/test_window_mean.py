@@ -203,6 +203,15 @@ def test_windows_over_periodic_kernels_are_exact_however_many_periods_they_span(
     assert np.linalg.eigvalsh(kernel(rows)).min() > -1e-12
 
 
+@pytest.mark.parametrize("window", WINDOWS)
+def test_means_of_a_sum_are_the_sums_of_the_means_where_a_part_is_periodic(window):
+    parts = [Matern(0.9, nu=2.5), ExpSineSquared(0.7, 0.4)]
+    rows = np.array([[0.1, 0.0], [0.3, 0.05], [0.55, 0.4], [0.2, 1.3], [-0.4, 3.0]])
+    each = [WindowMean(base, window=window)(rows[:2], rows) for base in parts]
+    both = WindowMean(parts[0] + parts[1], window=window)(rows[:2], rows)
+    assert_allclose(both, each[0] + each[1], rtol=0, atol=1e-12)
+
+
 def test_learning_a_periodic_kernel_follows_slopes_of_its_likelihood():
     kernel = WindowMean(1.3 * ExpSineSquared(0.8, 0.5) + RBF(0.6), scale=0.4)
     rows = kernel.queries(np.linspace(0.0, 2.0, 6)[:, None])

@@ -185,7 +185,7 @@ def test_ray(folder):
     names: dict = {}
     exec(textwrap.dedent(block[0]), names)
     executor = names["RayExecutor"]()
-    with pytest.raises(ValueError, match="n_jobs must say"):
+    with pytest.raises(ValueError, match="n_jobs must be"):
         bandit().run(Evaluation(folder), 2, executor=executor)
     optimizer, objective = bandit(), Evaluation(folder, 2)
     assert optimizer.run(objective, 20, n_jobs=2, executor=executor).nfail == 0

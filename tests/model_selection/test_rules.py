@@ -37,5 +37,5 @@ def test_a_rule_of_ones_own_is_followed():
 
 @pytest.mark.parametrize("name", ["queries", "targets"])
 def test_queries_and_targets_are_those_of_the_space(name):
-    with pytest.raises(ValueError, match=f"must not have {name}"):
+    with pytest.raises(ValueError, match=f"must have {name}=None"):
         search(optimizer=KGOptimizer(**{name: [[0.0], [1.0]]})).fit(X, Y)

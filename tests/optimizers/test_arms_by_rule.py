@@ -67,7 +67,7 @@ def test_what_arms_are_not_is_refused():
         ValueError, match="must have arms, or queries that are rows, and no targets"
     ):
         CombinatorialBandit([KGOptimizer(queries=Cells(0.1))], 3).ask()
-    with pytest.raises(ValueError, match="must have no cost"):
+    with pytest.raises(ValueError, match="must have cost=None"):
         bandit(cost=np.ones(4)).ask()
     with pytest.raises(ValueError, match="must have one alpha for all arms"):
         CombinatorialBandit([KGOptimizer(queries=ARMS, alpha=np.ones(4))], 3).ask()

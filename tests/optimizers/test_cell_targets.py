@@ -86,7 +86,7 @@ POLICIES = PolicyMean(policies=np.eye(3), arms=[[0.1], [0.5], [0.9]])
         ({"targets": [[1.5]]}, "outside"),
         (
             {"targets": Cells(0.2), "conditional": POLICIES, "bounds": None, "queries": None},
-            "targets must be points of a box",
+            "targets must be points or None without bounds",
         ),
     ],
 )

@@ -190,7 +190,7 @@ def test_costs_may_differ_from_arms():
     assert alike.ask().cost <= 3.1
     for wrong, match in [
         (None, "one column"),
-        (costs[:1], "1 campaigns"),
+        (costs[:1], "each of 2 campaigns, got 1"),
         ([costs[0], costs[1][:3]], "campaign 1"),
         ([costs[0], [-1.0] * 5], "negative"),
         ([[9.0] * 5] * 2, "cheapest"),

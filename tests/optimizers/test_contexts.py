@@ -343,7 +343,7 @@ def test_cells_of_several_prices_are_asked_and_one_is_wanted_in_each_context():
         (lambda opt: opt.run(f, 3), "contexts must be given"),
         (lambda opt: opt.run(f, 3, contexts=[0.5]), "budget and max_cost must be None"),
         (lambda opt: opt.run(f, contexts=[]), "contexts must"),
-        (lambda opt: opt.set_params(context_bounds=None).ask(context=0.5), "context is for"),
+        (lambda opt: opt.set_params(context_bounds=None).ask(context=0.5), "a context needs"),
     ],
 )
 def test_contexts_that_cannot_be_are_refused(call, message):
@@ -363,5 +363,5 @@ def test_parameters_that_cannot_be_are_refused():
     play(played, [0.5])
     with pytest.raises(ValueError, match="side is for cells of a box"):
         played.recommend(context=0.5, side=0.1)
-    with pytest.raises(ValueError, match="campaigns have no contexts"):
+    with pytest.raises(ValueError, match="must have context_bounds=None"):
         CombinatorialBandit([("a", played)], budget=1.0).ask()

@@ -132,7 +132,7 @@ def test_who_maximises_by_itself_refuses():
     pytest.importorskip("optuna")
     from skgpb.integrations.optuna import GPBanditSampler
 
-    with pytest.raises(ValueError, match="the study has a direction"):
+    with pytest.raises(ValueError, match="the direction is that of the study"):
         GPBanditSampler(GPUCBOptimizer(direction="minimize"))
 
 

@@ -210,7 +210,7 @@ def test_where_all_answers_are_beyond_another_target_is_recommended():
     for i in (10, 9, 8, 7, 6, 5):
         optimizer.tell(arms[i], float(arms[i, 0]), outcomes={"heat": float(arms[i, 0])})
     assert optimizer.recommend().index <= 3
-    with pytest.raises(ValueError, match="needs an answer that can be recommended"):
+    with pytest.raises(ValueError, match="needs an answered query"):
         optimizer.recommend("best_observed")
 
 
@@ -364,7 +364,7 @@ def test_what_is_told_is_checked_before_anything_changes(reward, told, said):
 def test_a_cell_is_not_recommended_under_limits():
     optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
     play(optimizer, 12)
-    with pytest.raises(ValueError, match="searches without limits"):
+    with pytest.raises(ValueError, match="searches with limits"):
         optimizer.recommend(side=0.2)
 
 
@@ -439,6 +439,15 @@ def test_the_best_so_far_is_within_the_limits(capsys):
     assert_array_equal(shown, [np.nan, 1.0, 1.0, 2.0])
 
 
+def test_an_outcome_at_a_limit_is_within_it_and_one_limit_is_enough_to_be_beyond():
+    limits = {"acid": (0.2, 0.9), "heat": (None, 1.2)}
+    optimizer = EIOptimizer(bounds=[(0, 1)], limits=limits, random_state=0)
+    for answer, acid in [(1.0, 0.2), (2.0, 0.9), (3.0, 0.19), (4.0, 0.91)]:
+        optimizer.tell(optimizer.ask(), answer, outcomes={"acid": acid, "heat": 1.2})
+    shown = RegretDisplay.from_optimizer(optimizer, kind="best").regret
+    assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0])
+
+
 def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
     optimizer.run(lambda query: value(point(query)), 12)
@@ -451,7 +460,7 @@ def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     means = optimizer.predict_query(optimizer._run.told_queries())
     said = result.model["predict"]
     assert f"expects {means.max():.6g} of {optimizer._run.told_queries()[means.argmax()]!r}" in said
-    assert f"and {result.fun:.6g} of what is recommended" in said and said in str(result)
+    assert f"and {result.fun:.6g} of the recommendation" in said and said in str(result)
 
 
 def test_predictions_for_a_query_beyond_a_limit_are_no_reason():

@@ -228,7 +228,7 @@ def test_what_waits_is_said_once_in_the_next_call(call):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run.set_params(direction="minimize", bounds=[(0, 2)], beta=3.0)
-    with pytest.warns(ParameterWarning, match="bounds, direction will count from the next fit"):
+    with pytest.warns(ParameterWarning, match="bounds, direction will apply from the next fit"):
         calls[call]()
     assert run.direction == "minimize" and run.bounds == [(0, 2)]
     with warnings.catch_warnings():
@@ -304,7 +304,7 @@ def test_parameters_of_a_campaign_wait_until_it_is_cloned_again():
 def test_load_takes_what_the_file_lacks_and_nothing_else(tmp_path):
     run = played(kernel=RBF(0.2), beta=2.0)
     run.save(tmp_path / "run")
-    with pytest.raises(ValueError, match=r"it has \['beta'\]: change them by set_params"):
+    with pytest.raises(ValueError, match=r"it has values of \['beta'\]: change them by set_params"):
         GPUCBOptimizer.load(tmp_path / "run", beta=1.0)
     run.save(tmp_path / "run", omit=["beta"])
     with pytest.raises(ValueError, match=r"without \['beta'\]"):

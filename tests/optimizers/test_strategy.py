@@ -150,7 +150,7 @@ def test_parameters_of_the_strategy_are_for_the_next_start():
     optimizer = StrategyOptimizer(Grid(5), bounds=[(0, 1)])
     optimizer.tell(optimizer.ask(), 0.0)
     optimizer.set_params(strategy__n=3)
-    with pytest.warns(ParameterWarning, match="set during a run, strategy will count"):
+    with pytest.warns(ParameterWarning, match="set during a run, strategy will apply"):
         query = optimizer.ask()
     assert query.points.tolist() == [[0.25]]
     assert optimizer.fit([[0.0], [1.0]]).strategy_.n == 3
@@ -207,6 +207,6 @@ def test_a_strategy_with_random_numbers_of_its_own_is_told_of_when_its_file_is_r
     opt = StrategyOptimizer(Unseeded(), bounds=[(0, 1)], random_state=0)
     opt.run(answer, budget=4)
     opt.save(tmp_path / "run")
-    with pytest.warns(ReplayWarning, match=r"4 of 8 steps .* not all it draws is from its rng"):
+    with pytest.warns(ReplayWarning, match=r"4 of 8 steps .* draws numbers without its rng"):
         again = StrategyOptimizer.load(tmp_path / "run")
     assert_array_equal(again.history_["reward"], opt.history_["reward"])

@@ -210,7 +210,7 @@ def test_a_member_without_a_theory_says_so():
         def acquisition(self, posterior):
             return posterior.mean + self.exploration(posterior) * posterior.std
 
-    with pytest.raises(ValueError, match="beta='theory' is not known for Bold"):
+    with pytest.raises(ValueError, match="Bold has no beta='theory'"):
         Bold(arms=ARMS).ask()
     assert Bold(arms=ARMS, n_initial=0, beta=2.0).ask().index == 0
 

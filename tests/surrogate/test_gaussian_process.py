@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -320,6 +322,22 @@ def test_the_smallest_jitter_that_helps_is_added_or_nothing_changes():
     with pytest.warns(NumericalWarning, match=r"jitter 4\.0e-10 was added .* of 1 obs"):
         gp.observe(X[1:2], 1.0, 0.0)
     assert_allclose(gp.noises(), [0.0, 4e-10])
+
+
+class Impossible(RBF):
+    """Covariances of 2 between points of variance 1."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return np.where(cdist(X, X if Y is None else Y) > 0.0, 2.0, 1.0)
+
+
+@pytest.mark.parametrize(("unit", "said"), [(1.0, "-3.0e+00"), (10.0, "-3.0e+02")])
+def test_a_variance_below_zero_is_reported_in_units_of_the_user(unit, said):
+    gp = GaussianProcess(Impossible(), 1)
+    gp.set_units(5.0, unit)
+    gp.track(np.array([[0.0], [1.0]]))
+    with pytest.warns(NumericalWarning, match=f"variance of {re.escape(said)} was set to 0"):
+        gp.observe_tracked(0, 1.0, 0.0)
 
 
 class Rounded(RBF):

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb.optimizers._files import restore, snapshot_of
 from skgpb.surrogate.likelihood import default_kernel, default_prior
-from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
+from skgpb.surrogate.model import Hyperparameters, LearningPolicy, Model, ModelOptions
 
 BOX = np.array([[0.0, 1.0]])
 
@@ -71,6 +71,34 @@ def test_learning_returns_another_model_and_leaves_this_one():
     again = model.refit(Hyperparameters.of(other.found.values()))
     x = np.linspace(0.0, 1.0, 5)[:, None]
     assert_allclose(again.process.moments(x), other.process.moments(x), rtol=0)
+
+
+@pytest.mark.parametrize("counts_answers", [False, True])
+def test_the_best_counts_once_in_the_units_unless_all_answers_count(counts_answers):
+    policy = LearningPolicy(counts_answers=counts_answers)
+    model = Model(RBF(0.2), 1, ModelOptions(relearn=None), learning_policy=policy)
+    x, y = np.array([0.1, 0.4, *[0.9] * 8]), np.array([1.0, 2.0, *[6.0] * 8])
+    center, scale = played(model, x, y)._units_by(model.samples)
+    counted = y if counts_answers else y[:3]
+    assert_allclose([center, scale], [counted.mean(), counted.std()])
+
+
+def test_a_later_search_starts_where_the_first_did_as_well(monkeypatch):
+    starts = []
+
+    def spied(self, *given):
+        starts.append([theta.tolist() for theta, _ in given[4]])
+        return fit(self, *given)
+
+    fit = Model._fit_from_starts
+    model = Model(RBF(0.2), 1, ModelOptions(optimizer="fmin_l_bfgs_b", normalize_y=True))
+    for x, y in zip(*answers(20), strict=True):
+        model.observe(np.array([[x]]), y)
+    monkeypatch.setattr(Model, "_fit_from_starts", spied)
+    learned = model.refit()
+    learned.refit()
+    begin = RBF(0.2).theta.tolist()
+    assert starts == [[begin], [learned.process.kernel.theta.tolist(), begin]]
 
 
 def test_options_hold_from_now_on():

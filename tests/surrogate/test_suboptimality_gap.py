@@ -26,8 +26,11 @@ def observed():
     return gp
 
 
-def test_differences_are_those_of_the_joint_posterior():
+@pytest.mark.parametrize("most", [1000, 1])
+def test_differences_are_those_of_the_joint_posterior(most, monkeypatch):
+    monkeypatch.setattr("skgpb.surrogate.suboptimality_gap.MOST_RIVALS_AT_ONCE", most)
     gp = observed()
+    gp.set_units(3.0, 0.25)
     blocks = [np.array([[0.2]]), np.array([[0.3], [0.4]]), np.array([[0.55]])]
     mean, cov = gp.moments(blocks, cov=True)
     D = np.hstack([np.eye(2), -np.ones((2, 1))])

@@ -173,5 +173,5 @@ def test_a_result_says_its_cost_and_that_nothing_is_known():
     assert re.search(rf"^cost +{result.cost:g}$", repr(result), re.MULTILINE)
     with pytest.warns(EvaluationWarning):
         text = repr(optimizer().run(lambda query: None, 2))
-    assert "recommended     None" in text and "nothing is known" in text
+    assert "recommended     None" in text and "there is no recommendation" in text
     assert "answers" not in text

@@ -279,6 +279,15 @@ def test_a_row_of_totals_is_found_without_its_name(tmp_path, capsys, last, said)
         assert f"line 202, column 'sales': {float(last):,g} is the sum" in err
 
 
+@pytest.mark.parametrize(("last", "is_total"), [(2, False), (3, True)])
+def test_a_count_of_two_is_no_total_because_two_rows_have_one(tmp_path, capsys, last, is_total):
+    lines = ["hour,calls", *(f"{i % 24},{int(i < last)}" for i in range(40)), f"7,{last}"]
+    table = tmp_path / "calls.csv"
+    table.write_text("\n".join(lines) + "\n")
+    status = main(["search", str(table), "--features", "hour", "--target", "calls"])
+    assert (status == 2) == is_total == ("is the sum of all other rows" in capsys.readouterr().err)
+
+
 @pytest.mark.parametrize(
     ("n", "chosen", "named", "rotation"),
     [

@@ -118,7 +118,7 @@ def test_a_column_that_tells_each_row_is_no_feature():
     pandas = pytest.importorskip("pandas")
     names = [f"order {i}" for i in range(200)]
     y = np.arange(200.0)
-    with pytest.raises(ValueError, match="'id' has 200 categories in 200 rows: it tells rows and"):
+    with pytest.raises(ValueError, match="'id' has 200 categories in 200 rows: it identifies"):
         BestSubgroup().fit(pandas.DataFrame({"id": names}), y)
     half = pandas.DataFrame({"id": [names[i // 2] for i in range(200)]})
     assert BestSubgroup().fit(half, y).verdict_ in ("real", "chance")
@@ -131,6 +131,17 @@ def test_categories_that_are_new_are_in_no_group_that_names_some():
     search = BestSubgroup(min_rows=200).fit(X, y)
     new = X.iloc[:2].astype({"shop": object}).assign(shop=["Dee", None], **{"opening hour": 20.0})
     assert search.predict(new).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("names", [["age", "dose"], ["dose", "age", "site"], ["age", "height"]])
+def test_a_frame_must_have_the_columns_of_fit_in_their_order(names):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.random((100, 2)), columns=["dose", "age"])
+    search = BestSubgroup().fit(X, X["age"] > 0.5)
+    assert search.predict(X).sum() == search.n_rows_
+    with pytest.raises(ValueError, match="feature names should match"):
+        search.predict(pandas.DataFrame(rng.random((3, len(names))), columns=names))
 
 
 def test_a_share_of_rows_is_rounded_up():
