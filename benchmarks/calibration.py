@@ -196,7 +196,7 @@ class Played:
         optimizer = self.optimizer
         if self.search in ("regions", "cmes"):
             return float("nan")
-        comparison = optimizer._compared(optimizer.recommend())
+        comparison = optimizer._comparison(optimizer.recommend())
         return float(comparison.expected_gain(optimizer.alpha_, TRIES))
 
     def stated(self, asked: Any) -> tuple[float, float]:

@@ -87,7 +87,7 @@ from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._stopping import stream_of_gap
+from skgpb.optimizers._stopping import gap_rng
 from skgpb.surrogate.information_gain import GreedyInformationGain
 from skgpb.surrogate.widths import balancing_alpha, dual_ends
 
@@ -641,9 +641,9 @@ def judged(
         risks = stop.risks(t, True, d)
         if risks is None:
             continue
-        best, stream = optimizer.recommend(), stream_of_gap(optimizer._run.seed, t)
+        best, stream = optimizer.recommend(), gap_rng(optimizer._run.seed, t)
         ended = t, bool(f.max() - f[best.index] <= EPSILON)
-        if not optimizer._compared(best)().is_within(EPSILON, *risks, stream):
+        if not optimizer._comparison(best)().is_within(EPSILON, *risks, stream):
             continue
         found.setdefault(JUDGES[0], ended)
         if loop.stops(optimizer, stop):

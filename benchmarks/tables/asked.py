@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.tables.problems import Problem
 from skgpb.lab.cli.private import PrivateOracle
 from skgpb.lab.tables import MemoryTable
-from skgpb.lab.tables.asking import FIRST, NoisyAverages, search_by_asking
+from skgpb.lab.tables.asking import SHARE_FIRST, NoisyAverages, search_by_asking
 
 GROUPS = 64
 NOISES, EPSILONS = (0.1, 0.3), (1.0, 3.0)
@@ -96,7 +96,7 @@ def private_gains(problem: Problem, share: float, epsilon: float, seed: int) -> 
     given = argparse.Namespace(
         epsilon=epsilon, delta=0.0, target_range=tuple(limits), seed=seed, least=least
     )
-    budget = math.ceil((min(GROUPS, n // least) + 1) / FIRST)
+    budget = math.ceil((min(GROUPS, n // least) + 1) / SHARE_FIRST)
     found = search_by_asking(
         MemoryTable(problem.columns, np.zeros(n)), PrivateOracle(y, given), least, budget, seed=seed
     )

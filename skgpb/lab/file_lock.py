@@ -1,4 +1,4 @@
-"""A lock between processes: who holds it may read and change a file."""
+"""A lock between processes: only its holder may read and change a file."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from threading import local
 from typing import Self
 from weakref import WeakValueDictionary
 
-# Limit: seconds for which a lock is waited for: many times what a long run needs to be read and
-# written.
+# Limit: seconds to wait for a lock, many times the time to read and write the file of a long run.
 PATIENCE = 60.0
 # Speed: seconds between two attempts.
 PAUSE = 0.02
 
 
 class FileLock:
-    """Held in a ``with`` block; it falls free when the process ends, however that comes.
+    """Lock on a file, held in a ``with`` block; the system releases it when the process ends.
 
-    A thread that holds it may take it again.
+    A thread that holds the lock may acquire it again.
 
     Parameters
     ----------
     path : path
-        The file that is to be changed by one process at a time.
+        The file that only one process at a time may change.
     replaced : bool, default=True
-        Whether the file is replaced by another one of its name. The lock is then on a separate
-        file in the same folder, whose name is removed with the lock, so that nothing stays behind.
-        Otherwise it is on the file itself, which must exist, and whatever names it has: hard links
-        and mounts are other names of one file.
+        Whether writers replace the file by a new one of the same name. The lock is then on a
+        separate file in the same folder, which is removed when the lock is released. Otherwise the
+        lock is on the file itself, which must exist; it then holds for all names of the file, such
+        as hard links and mounts.
     """
 
-    # What the thread holds: files that are open and locked, by their names. A lock belongs to its
-    # open file, so that it cannot outlive an interrupt that comes before anybody has noted it.
+    # Open files that this thread has locked, by their paths. A lock belongs to its open file:
+    # weak references release it even if an interrupt comes before it is stored anywhere else.
     _threads = local()
 
     def __init__(self, path: str | os.PathLike[str], *, replaced: bool = True) -> None:
@@ -47,7 +46,7 @@ class FileLock:
 
     def __enter__(self) -> Self:
         held = self._threads.__dict__.setdefault("held", WeakValueDictionary())
-        if (known := held.get(self._path)) is not None and not known.closed:
+        if (file := held.get(self._path)) is not None and not file.closed:
             return self
         until = time.monotonic() + PATIENCE
         try:
@@ -64,14 +63,15 @@ class FileLock:
         return self
 
     def _take(self) -> bool:
-        """Try to take the lock."""
+        """Try to acquire the lock; return whether it is held."""
         try:
             file = FileIO(self._path, "a" if self._replaced else "r+")
         except OSError as error:
-            # The user knows nothing of a separate file.
+            # Name the user's file: the separate file of the lock would only confuse.
             raise type(error)(error.errno, error.strerror, str(self._for)) from None
         try:
-            # Between the two steps its holder may have removed the name, and another made it anew.
+            # Between open and lock its holder may have removed the file, and another process may
+            # have created a new one: then the lock is on a file that nobody else uses.
             with suppress(FileNotFoundError):
                 if _lock(file) and os.path.samestat(os.fstat(file.fileno()), os.stat(self._path)):
                     self._file = file
@@ -85,7 +85,7 @@ class FileLock:
         if file is None:
             return
         try:
-            # Windows removes no file that is open; one that somebody else has opened stays.
+            # Windows cannot remove a file that is open, here or in another process.
             if self._replaced and sys.platform != "win32":
                 self._path.unlink(missing_ok=True)
         finally:
@@ -100,7 +100,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(file: FileIO) -> bool:
-        # Others may read what is before this place, where no file has anything.
+        # Lock one byte far beyond the end: other processes may still read the content.
         file.seek(2**62)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

@@ -31,7 +31,7 @@ from skgpb.exceptions import AllPendingError
 from skgpb.model_selection.checkpoint import Checkpoint
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._feasibility import stand_in
+from skgpb.optimizers._feasibility import failure_score
 from skgpb.optimizers._stopping import Stop
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
@@ -825,7 +825,7 @@ class Scores:
                 self.engine.tell(query, None)
                 continue
             if failed.any():
-                means[failed] = stand_in(finite)
+                means[failed] = failure_score(finite)
             reward = float(means.mean())
             if self.is_search:
                 self._told_by |= dict.fromkeys(rows, self._warp)

@@ -20,7 +20,7 @@ from skgpb._core._ties import has_nan
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._evaluations import EvaluationLoop, check_run, workers_of
-from skgpb.optimizers._files import read_run, restore, snapshot_of, take_up, write_run
+from skgpb.optimizers._files import read_run, restore, resume_checkpoint, snapshot_of, write_run
 from skgpb.optimizers._inputs import Contexts, Inputs, NoContexts, Numbers, coordinates
 from skgpb.optimizers._loop import Replay, rebuilt_in_place
 from skgpb.optimizers._run import (
@@ -243,7 +243,7 @@ class BaseBanditOptimizer(
     def _begin_checks(self) -> None:
         """Raise an error for parameters that do not fit the domain, before any state is set."""
 
-    def _params_changed(self) -> None:
+    def _on_params_changed(self) -> None:
         """Recompute everything derived from parameters that may change during a run.
 
         Replace objects, never mutate them: after an error the old ones are put back.
@@ -267,7 +267,7 @@ class BaseBanditOptimizer(
         """Return a text under "predict" if ``predict`` prefers another query; otherwise empty."""
         return {}
 
-    def _compared(self, best: Any) -> Comparison | None:
+    def _comparison(self, best: Any) -> Comparison | None:
         """Return a comparison of the recommendation with its alternatives; None if impossible.
 
         It has a copy of the posterior, which later answers do not change.
@@ -275,7 +275,7 @@ class BaseBanditOptimizer(
         return None
 
     @property
-    def _knows_all(self) -> bool:
+    def _is_exhausted(self) -> bool:
         """True if no further answer could change the recommendation."""
         return False
 
@@ -372,7 +372,9 @@ class BaseBanditOptimizer(
         with unchanged_by_errors(self):
             self._set_params(params)
             if self._dirty is None and hasattr(self, "bounds_"):
-                loop.notice(self, {name.partition("__")[0] for name in params if "__" in name})
+                loop.apply_set_params(
+                    self, {name.partition("__")[0] for name in params if "__" in name}
+                )
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -414,7 +416,7 @@ class BaseBanditOptimizer(
             A ``ValueError``: fewer than n possible queries are not pending.
         """
         count = 1 if n is None else check_count(n)
-        loop.notice_and_say(self)
+        loop.apply_set_params_and_warn(self)
         context = loop.begin(self, lambda: self._contexts.checked(context))
         asked = loop.ask(self, count, another, context)
         return asked[0] if n is None else asked
@@ -521,7 +523,7 @@ class BaseBanditOptimizer(
         if checkpoint is not None:
             with self._lock:
                 loop.begin(self)
-                take_up(self, BaseBanditOptimizer, checkpoint, resume)
+                resume_checkpoint(self, BaseBanditOptimizer, checkpoint, resume)
         if resume:
             play.resume()
         play.show(progress, verbose)
@@ -544,7 +546,7 @@ class BaseBanditOptimizer(
             Without observations: answers, or evaluations given to ``fit``.
         """
         checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         self._contexts.checked(context)
         return self._best()
 
@@ -595,7 +597,7 @@ class BaseBanditOptimizer(
             :mod:`skgpb.utils.persistence`.
         """
         loop.begin(self)
-        loop.notice(self)
+        loop.apply_set_params(self)
         write_run(self, path, omit, notes)
 
     @classmethod
@@ -660,7 +662,7 @@ class BaseBanditOptimizer(
     # -- suboptimality gap --------------------------------------------------------------------
 
     @property
-    def _has_rivals(self) -> bool:
+    def _can_bound_gap(self) -> bool:
         """True if :meth:`gap` can compare the recommendation with its alternatives."""
         return self._compares and not self._contexts
 
@@ -688,11 +690,11 @@ class BaseBanditOptimizer(
         by_interval = bound == "interval"
         if delta is not None:
             delta = check_share(delta, "delta")
-            if by_interval and self._has_rivals:
+            if by_interval and self._can_bound_gap:
                 check_failures(self._params.guarantee, delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
-        loop.check_informed(self)
-        best = self.recommend() if self._has_rivals else None
+        loop.check_has_data(self)
+        best = self.recommend() if self._can_bound_gap else None
         return loop.gap_later(self, best, delta, by_interval)()
 
     @property
@@ -700,7 +702,7 @@ class BaseBanditOptimizer(
     def pending_(self) -> list[Q]:
         """Queries that were asked and have neither an answer nor a failure yet, in order."""
         check_is_fitted(self, "bounds_")
-        return self._run.awaited
+        return self._run.evaluating
 
     @property
     @reading_log

@@ -407,7 +407,7 @@ class EvaluationLoop:
         return self._optimizer.spent_ - self._spent_before
 
     @locked
-    def _is_enough(self, out: Iterable[Any] = ()) -> bool:
+    def _cost_reached(self, out: Iterable[Any] = ()) -> bool:
         """Return whether the cost reaches ``max_cost`` once the queries in ``out`` are answered."""
         if self._max_cost is None:
             return False
@@ -434,7 +434,7 @@ class EvaluationLoop:
             self._join()
             while self._done < self._most and not self._ended:
                 if not self._answers():
-                    if not workers.out and self._is_enough():
+                    if not workers.out and self._cost_reached():
                         break
                     self._evaluate()
                 self._tell_answers()
@@ -445,7 +445,7 @@ class EvaluationLoop:
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
                         f"{self._run.failures[-1][2]}; on_error='raise' shows where"
                     )
-                if not self._ended and self._is_enough():
+                if not self._ended and self._cost_reached():
                     break
         if self._failed:
             warn(
@@ -492,7 +492,7 @@ class EvaluationLoop:
                 self._save()
             stopped = self._callback is not None and self._callback(self._optimizer) is True
             self._ended = "stopped by the callback" if stopped else self._why_stopped()
-            if self._ended or (refused is None and self._is_enough()):
+            if self._ended or (refused is None and self._cost_reached()):
                 self._save()
                 break
         if refused is not None:
@@ -518,7 +518,7 @@ class EvaluationLoop:
         optimizer = self._optimizer
         if reason := loop.stops(optimizer, self._stop):
             return reason
-        if loop.informed(optimizer) and optimizer._knows_all:
+        if loop.has_data(optimizer) and optimizer._is_exhausted:
             return "every query was answered, and answers are exact"
         return ""
 
@@ -594,7 +594,8 @@ class EvaluationLoop:
         """
         if error is not None or reward is None:
             return reward, error
-        loop.notice(self._optimizer)  # raises for invalid parameters, so that the reward does not
+        # Raises for invalid parameters, which are not the fault of the reward.
+        loop.apply_set_params(self._optimizer)
         try:
             checked = self._optimizer._checked(query, reward, None)
         except (TypeError, ValueError) as wrong:
@@ -614,16 +615,16 @@ class EvaluationLoop:
         out = self._workers.out
         begun = self._done + len(out)
         most = min(self._workers.room, self._most - begun)
-        if most < 1 or (out and self._is_enough(out)):
+        if most < 1 or (out and self._cost_reached(out)):
             return []
         evaluated, record = self._evaluated, self._run
-        awaited = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
-        evaluated.batch = awaited
+        evaluating = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
+        evaluated.batch = evaluating
         others, mine = self._being_evaluated(), self._mine.queries
         left = [each for each in evaluated.batch if each not in others and each not in mine]
         due = left[:most]
         if not due:
-            loop.notice_and_say(self._optimizer)
+            loop.apply_set_params_and_warn(self._optimizer)
             try:
                 due = loop.commit(self._optimizer, self._ask_to_evaluate, begun, most)
             except AllPendingError:

@@ -256,7 +256,7 @@ LEAST_CHANCE = 1e-3
 MOST_OUTCOMES = 400
 
 
-def stand_in(rewards: np.ndarray) -> float:
+def failure_score(rewards: np.ndarray) -> float:
     """Return the score of failed evaluations, for searches without a model of failures.
 
     It is the smallest score minus the standard deviation of the scores, or minus 1 % of the largest
@@ -265,7 +265,7 @@ def stand_in(rewards: np.ndarray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> stand_in(np.array([2.0, 2.0])), stand_in(np.zeros(3))
+    >>> failure_score(np.array([2.0, 2.0])), failure_score(np.zeros(3))
     (1.98, -0.01)
     """
     share = defaults.SCORE_FAILURE
@@ -273,7 +273,7 @@ def stand_in(rewards: np.ndarray) -> float:
     return float(rewards.min() - margin)
 
 
-class Chances:
+class SuccessProbabilities:
     """Probabilities of success of rows of descriptors, learned from answers and failures.
 
     Parameters
@@ -361,7 +361,7 @@ class Chances:
         return np.array([row.tobytes() in keys for row in rows + 0.0], dtype=bool)
 
 
-class WeighedPosterior(QueryTargetPosterior):
+class FeasibilityWeightedPosterior(QueryTargetPosterior):
     """Posterior of f weighted by feasibility: base + p (f - base), p being the probability of it.
 
     This is the expected value of a query if an infeasible one has the value ``base``. It is linear
@@ -421,7 +421,7 @@ class WeighedPosterior(QueryTargetPosterior):
         return p * self._known.reduction(noise / p**2, weights * self._of_targets, covariance)
 
 
-def with_limits(
+def weight_by_limits(
     round: Round,
     limits: OutcomeConstraints,
     rows: tuple[np.ndarray, np.ndarray],
@@ -448,8 +448,11 @@ def with_limits(
     return _weighed(round, limits.of, rows, base, base)[0]
 
 
-def with_failures(
-    round: Round, chances: Chances, rows: tuple[np.ndarray, np.ndarray], gp: GaussianProcess
+def weight_by_success(
+    round: Round,
+    chances: SuccessProbabilities,
+    rows: tuple[np.ndarray, np.ndarray],
+    gp: GaussianProcess,
 ) -> Round:
     """Return a round whose queries and targets are weighted by their probability of success.
 
@@ -491,7 +494,7 @@ def _weighed(
     """
     first = of(rows[0])
     second = first if rows[1] is rows[0] else of(rows[1])
-    known = WeighedPosterior(round.known, first, second, base, incumbent)
+    known = FeasibilityWeightedPosterior(round.known, first, second, base, incumbent)
     return round.replaced(known, round.query_noise * first**2, round.cost), first
 
 
@@ -536,10 +539,15 @@ class Feasibility:
     """
 
     def __init__(
-        self, outcomes: Chances | None, limits: OutcomeConstraints | None, gp: GaussianProcess
+        self,
+        outcomes: SuccessProbabilities | None,
+        limits: OutcomeConstraints | None,
+        gp: GaussianProcess,
     ) -> None:
         self._outcomes, self.limits, self._gp = outcomes, limits, gp
-        self.chances: Chances | None = outcomes if outcomes is not None and outcomes.known else None
+        self.chances: SuccessProbabilities | None = (
+            outcomes if outcomes is not None and outcomes.known else None
+        )
 
     @property
     def is_certain(self) -> bool:
@@ -561,10 +569,10 @@ class Feasibility:
             Descriptors of its targets.
         """
         if self.limits is not None:
-            round = with_limits(round, self.limits, (settings, targets), self._gp)
+            round = weight_by_limits(round, self.limits, (settings, targets), self._gp)
         if self.chances is None:
             return round
-        return with_failures(round, self.chances, (settings, targets), self._gp)
+        return weight_by_success(round, self.chances, (settings, targets), self._gp)
 
     def hopeless(self, settings: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the queries that are asked only if no others are left."""
@@ -574,7 +582,7 @@ class Feasibility:
                 out |= each.hopeless(settings)
         return out
 
-    def values_of_use(self, values: np.ndarray, settings: np.ndarray) -> np.ndarray:
+    def mask_hopeless(self, values: np.ndarray, settings: np.ndarray) -> np.ndarray:
         """Return ``values`` (n,) of queries, with -inf for hopeless queries."""
         return values if self.is_certain else np.where(self.hopeless(settings), -inf, values)
 

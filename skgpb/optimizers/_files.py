@@ -23,7 +23,7 @@ from skgpb.domains.costs import SettingCosts
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.optimizers._loop import Replay, names_of, rebuilt, take_over
+from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuilt
 from skgpb.optimizers._run import ANSWERED, Event
 from skgpb.optimizers.strategy import Strategy
 from skgpb.surrogate.likelihood import Prior
@@ -265,7 +265,9 @@ def read_run(
     return optimizer
 
 
-def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: bool) -> None:
+def resume_checkpoint(
+    optimizer: Any, every: type, path: str | os.PathLike[str], resume: bool
+) -> None:
     """Continue the run in a checkpoint, or raise ValueError if saving would lose its answers.
 
     Nothing is lost if the events in the file are the first events of the optimizer.
@@ -301,7 +303,7 @@ def take_up(optimizer: Any, every: type, path: str | os.PathLike[str], resume: b
                 f"{name} with another {parameter}: continue it with the same parameters, or choose "
                 "another name"
             )
-    take_over(optimizer, kept, later)
+    adopt_state(optimizer, kept, later)
 
 
 def _begins(log: list[Event], start: list[Event]) -> bool:

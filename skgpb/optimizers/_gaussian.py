@@ -239,8 +239,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     The model is refitted when its schedule says so; ``surrogate_`` is its public view. ``domain_``
     returns the descriptor rows of points and queries. A subclass has the fields of
-    :class:`ModelParameters`, chooses queries in ``_choose``, and recomputes in ``_renew`` all that
-    depends on hyperparameters, units and parameters.
+    :class:`ModelParameters`, chooses queries in ``_choose``, and recomputes in ``_update_derived``
+    all that depends on hyperparameters, units and parameters.
     """
 
     kernel: Kernel | None
@@ -317,7 +317,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             None if model_noise == "auto" else float(model_noise),
         )
 
-    def _take_model(self, model: Model) -> None:
+    def _set_model(self, model: Model) -> None:
         """Set the model, and the attributes of it that every round reads."""
         self._model, self._gp, self._schedule = model, model.process, model.schedule
         self._default_noise_variance = model.default_noise_variance
@@ -375,18 +375,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _begin_with(self, model: Model) -> None:
         """Set the first model, and share the lock with ``surrogate_``."""
         self._share_lock(self.surrogate_)
-        self._take_model(model)
+        self._set_model(model)
         if self._norm.is_consistent:
             self._check_consistent(self._gp.kernel)
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
-    def _params_changed(self) -> None:
-        super()._params_changed()
+    def _on_params_changed(self) -> None:
+        super()._on_params_changed()
         if self._norm.is_consistent:
             self._check_consistent(self._gp.kernel)
-        self._take_model(self._model.with_options(self._options()))
-        self._renew()
+        self._set_model(self._model.with_options(self._options()))
+        self._update_derived()
 
     @property
     @locked
@@ -397,11 +397,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             raise AttributeError("there is no single noise variance, because alpha is a function")
         return self._model.alpha
 
-    def _after_fit(self) -> None:
+    def _on_refit(self) -> None:
         """Recompute values that depend on hyperparameters and units; called after each refit."""
-        self._renew()
+        self._update_derived()
 
-    def _renew(self) -> None:
+    def _update_derived(self) -> None:
         """Recompute values that depend on hyperparameters, units and changeable parameters."""
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -439,7 +439,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _learn(self) -> None:
         self._warn_of_penalty()
         run = self._run
-        n = run.n_known
+        n = run.n_observations
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
         if n >= self._schedule.check_due:
@@ -465,7 +465,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         del run.events[n_events:]
         run.events.append(("unlearned", *when))
         # The next attempt is at the next date of the schedule.
-        self._schedule.record_refit(run.n_known)
+        self._schedule.record_refit(run.n_observations)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -485,15 +485,15 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             learned = self._norm.chosen(self._model)
         else:
             learned = Hyperparameters.of(replay.next_learned())
-        self._take_model(self._model.refit(learned))
-        self._after_fit()
+        self._set_model(self._model.refit(learned))
+        self._on_refit()
         assert self._model.found is not None
         self._run.events.append(("learned", self._model.found.values()))
 
     @locked
     def criticism(self) -> Criticism:
         """Compare each answer with its prediction from the others, see :ref:`model-criticism`."""
-        loop.check_informed(self)
+        loop.check_has_data(self)
         return self._model.criticism()
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
@@ -502,25 +502,25 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         ]
         in_blocks = any(block_told(event) is not None for event in self._run.events)
         model = self._model.with_effects() if in_blocks else self._model
-        self._take_model(model.after(learned))
+        self._set_model(model.after(learned))
         super()._restore(snapshot)
 
     # -- choosing ---------------------------------------------------------------------------
 
     def _propose(self, context: np.ndarray | None) -> Any:
-        again = self._to_repeat() if context is None else None
+        again = self._query_to_replicate() if context is None else None
         return self._choose(context) if again is None else again
 
     @abstractmethod
     def _choose(self, context: np.ndarray | None) -> Any:
         """Return the next query, different from the pending ones."""
 
-    def _to_repeat(self) -> Any:
+    def _query_to_replicate(self) -> Any:
         """Return a query that needs another answer; None if there is none."""
-        places = self._doubted()
+        places = self._suspect_answers()
         return self._run.first_free(places) if places else None
 
-    def _doubted(self) -> list[int]:
+    def _suspect_answers(self) -> list[int]:
         """Return the positions of suspect answers, whose queries are asked again."""
         run = self._run
         n_fitted = run.n_fitted
@@ -720,7 +720,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
         n, space = len(there), run.space if context is None else run.actions
-        bounds, seen = self.bounds_[n:], self._places_seen()[:, n:]
+        bounds, seen = self.bounds_[n:], self._observed_points()[:, n:]
 
         def at(points: np.ndarray) -> np.ndarray:
             return self._functionals_at(np.hstack([np.tile(there, (len(points), 1)), points]))
@@ -741,7 +741,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
         return Region(lower, upper, (1,) * n + best.counts).with_names(run.space)
 
-    def _places_seen(self) -> np.ndarray:
+    def _observed_points(self) -> np.ndarray:
         """Return the observed points, or centres of observed regions, shape (n, d)."""
         d = len(self.bounds_)
         run = self._run

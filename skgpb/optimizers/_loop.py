@@ -27,7 +27,7 @@ from skgpb.feedback import RowAverage
 from skgpb.optimizers._feasibility import Measured, checked_outcomes
 from skgpb.optimizers._inputs import points_of
 from skgpb.optimizers._run import Event, Run, RunResult, are_equal, check_parameters, own_copy
-from skgpb.optimizers._stopping import Stop, check_failures, is_by_intervals, stream_of_gap
+from skgpb.optimizers._stopping import Stop, check_failures, gap_rng, is_by_intervals
 from skgpb.utils.locks import StateLock
 from skgpb.utils.validation import (
     box_around,
@@ -266,7 +266,7 @@ def rebuilt_in_place(optimizer: Any) -> Any:
     new.seen, new.unsaid = record.seen, record.unsaid
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
     new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
-    take_over(optimizer, built)
+    adopt_state(optimizer, built)
     return optimizer
 
 
@@ -279,7 +279,7 @@ def names_of(optimizer: Any) -> list[str] | None:
     return None if names is None else list(names)
 
 
-def take_over(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> None:
+def adopt_state(optimizer: Any, other: Any, parameters: Collection[str] = ()) -> None:
     """Replace the run state of an optimizer by that of another, in one assignment.
 
     Attributes of users and of scikit-learn stay. ``parameters`` are replaced as well.
@@ -421,7 +421,7 @@ def _begin_on(search: Any, X: np.ndarray | None) -> None:
 # -- parameters set during a run --------------------------------------------------------
 
 
-def notice(search: Any, named: Collection[str] = ()) -> None:
+def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
     """Apply the parameters that were set since the last call, and add them to the events.
 
     Parameters that can change during a run apply from now on, the others from the next ``fit``.
@@ -454,14 +454,14 @@ def notice(search: Any, named: Collection[str] = ()) -> None:
         search._run = run.setting(set_now, changed, waiting)
         if not waiting >= changed.keys():
             search._begin_checks()
-            search._params_changed()
+            search._on_params_changed()
 
 
-def notice_and_say(search: Any) -> None:
+def apply_set_params_and_warn(search: Any) -> None:
     """Apply parameters that were set; warn once if some of them wait for the next ``fit``."""
     if not hasattr(search, "bounds_"):
         return
-    notice(search)
+    apply_set_params(search)
     run = search._run
     unsaid, run.unsaid = run.unsaid, []
     if unsaid:
@@ -528,7 +528,7 @@ def ask_more(search: Any, n: int, context: np.ndarray | None) -> list[Any]:
 
 def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
     """Validate one or several answers and apply them; return the search."""
-    notice_and_say(search)
+    apply_set_params_and_warn(search)
 
     def checked() -> list[Any]:
         if isinstance(reward, float) and isinstance(query, search._query_type):
@@ -593,14 +593,14 @@ def repeated(search: Any, events: Sequence[Event]) -> Any:
 # -- state of a run ---------------------------------------------------------------------
 
 
-def informed(search: Any) -> bool:
+def has_data(search: Any) -> bool:
     """Return whether the run has answers, or evaluations given to ``fit``."""
-    return hasattr(search, "bounds_") and search._run.informed
+    return hasattr(search, "bounds_") and search._run.has_data
 
 
-def check_informed(search: Any) -> None:
+def check_has_data(search: Any) -> None:
     """Raise NotFittedError if there are no observations yet."""
-    if informed(search):
+    if has_data(search):
         return
     if not hasattr(search, "bounds_"):
         # Raises an error of its own if the domain is missing as well.
@@ -621,7 +621,7 @@ def value_of(search: Any, query: Any) -> float:
 def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
     """Return the result of ``run`` after the query ``last``; ``stop`` defines its gap."""
     model, best = search._model, None
-    if informed(search):
+    if has_data(search):
         context = as_coordinates(last.context) if search._contexts else None
         best = search.recommend(context=context)
     delta = getattr(stop, "delta", defaults.GAP_DELTA)
@@ -647,19 +647,19 @@ def gap_later(
     None for ``delta`` stands for the default. The gap by intervals is computed at once, because it
     needs the present state.
     """
-    comparison = None if best is None or not search._has_rivals else search._compared(best)
+    comparison = None if best is None or not search._can_bound_gap else search._comparison(best)
     if comparison is None:
         return lambda: nan
     if by_interval:
         return partial(float, comparison.by_intervals())
-    rng = stream_of_gap(search._run.seed, search._run.n_told)
+    rng = gap_rng(search._run.seed, search._run.n_told)
     return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
 
 
 def check_stop(search: Any, stop: Any) -> None:
     """Raise an error if ``stop`` is not valid for this search."""
     own = search._params
-    if isinstance(stop, Stop) and not search._has_rivals:
+    if isinstance(stop, Stop) and not search._can_bound_gap:
         why = "" if own.context_bounds is None else " because it depends on the context"
         raise ValueError(
             f"stop must be a function of the optimizer or None for {type(search).__name__}, which "
@@ -676,7 +676,7 @@ def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> str:
 
     The lock is not held during the computation.
     """
-    if stop is None or not informed(search):
+    if stop is None or not has_data(search):
         return ""
     if not isinstance(stop, Stop):
         said = stop(search)
@@ -685,12 +685,14 @@ def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> str:
         is_true = isinstance(said, bool | np.bool_) and bool(said)
         return str(getattr(stop, "message", "stop returned True")) if is_true else ""
     with search._lock:
-        model, n_known = search._model, search._run.n_known
-        risks = stop.risks(n_known, model is not None and model.learns, search.n_features_in_)
-        comparison = None if risks is None else search._compared(search.recommend())
+        model, n_observations = search._model, search._run.n_observations
+        risks = stop.risks(
+            n_observations, model is not None and model.learns, search.n_features_in_
+        )
+        comparison = None if risks is None else search._comparison(search.recommend())
         if risks is None or comparison is None:
             return ""
         if is_by_intervals(stop):
             return stop.message if comparison.by_intervals() <= stop.epsilon else ""
-        rng = stream_of_gap(search._run.seed, search._run.n_told)
+        rng = gap_rng(search._run.seed, search._run.n_told)
     return stop.message if comparison.is_within(stop.epsilon, risks, rng) else ""

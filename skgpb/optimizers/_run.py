@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
-from skgpb.optimizers._feasibility import Chances, limit_in_words
+from skgpb.optimizers._feasibility import SuccessProbabilities, limit_in_words
 from skgpb.optimizers._inputs import Sign, checked_space, joint_space
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import validate_params
@@ -279,17 +279,17 @@ class Run:
         self.space = joint_space(contexts, actions, own.context_bounds, own.bounds)
 
     @property
-    def informed(self) -> bool:
+    def has_data(self) -> bool:
         """True if there are answers, or evaluations given to ``fit``."""
-        return self.n_known > 0
+        return self.n_observations > 0
 
     @property
-    def n_known(self) -> int:
+    def n_observations(self) -> int:
         """Number of observations: answers, and evaluations given to ``fit``."""
         return self.n_told + self.n_fitted
 
     @property
-    def awaited(self) -> list[Any]:
+    def evaluating(self) -> list[Any]:
         """Queries being evaluated, in the order in which they were asked."""
         return [query for query, until in self.pending.items() if until is None]
 
@@ -362,7 +362,7 @@ class Run:
             Number of failures; None for all.
         """
         n = len(self.failures) if n_failures is None else n_failures
-        if not n or not self.n_known:
+        if not n or not self.n_observations:
             return None
         when = self.n_told, n
         if when not in self._taught:
@@ -377,15 +377,15 @@ class Run:
             self._taught = dict([*self._taught.items(), (when, taught)][-2:])
         return self._taught[when]
 
-    def outcomes_of_regions(self, bounds: np.ndarray) -> Chances | None:
+    def outcomes_of_regions(self, bounds: np.ndarray) -> SuccessProbabilities | None:
         """Return the model of failures of regions [lower, upper] in a box (d, 2)."""
         if not self.failures:
             return None
         X = self.events[0][1] if self.n_fitted else np.empty((0, len(bounds)))
-        learn = partial(Chances, domain=np.tile(bounds.T, 2))
+        learn = partial(SuccessProbabilities, domain=np.tile(bounds.T, 2))
         return self.outcomes(np.hstack([X, X]), lambda query: query.box, learn)
 
-    def chances_of_regions(self, bounds: np.ndarray) -> Chances | None:
+    def chances_of_regions(self, bounds: np.ndarray) -> SuccessProbabilities | None:
         """Return the model of failures of regions; None if it is no better than their rate."""
         found = self.outcomes_of_regions(bounds)
         return found if found is not None and found.known else None
@@ -415,7 +415,7 @@ class Run:
             query = propose()
         except AllPendingError:
             pending = self.pending
-            if len(self.awaited) == len(pending):
+            if len(self.evaluating) == len(pending):
                 raise
             self.release_failed()
             try:
@@ -479,7 +479,7 @@ class Run:
 
     def release_failed(self) -> None:
         """Allow all failed queries to be asked again."""
-        self.pending = dict.fromkeys(self.awaited)
+        self.pending = dict.fromkeys(self.evaluating)
 
     def _release(self) -> None:
         """Clear the queries that ``ask`` returns again; release queries that failed long ago."""

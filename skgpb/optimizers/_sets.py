@@ -163,7 +163,7 @@ class CostModel:
         return numbers.astype(np.float64)
 
 
-class QueryPrices:
+class QueryCosts:
     """Costs and noise variances of indirect queries, with the interface of :class:`CostModel`.
 
     Parameters
@@ -852,7 +852,7 @@ class OutcomeModels:
 
         None without limits, before the first observation, and if no outcome was measured.
         """
-        if not limits or not record.n_known:
+        if not limits or not record.n_observations:
             return None
         blocks = [self._queries.block_of(query) for query in pending]
         known = []
@@ -871,7 +871,7 @@ class OutcomeModels:
 ANSWERED = frozenset({"best_observed", "shrinkage"})
 
 
-def best_known(means: np.ndarray, variances: np.ndarray) -> int:
+def argmax_mean(means: np.ndarray, variances: np.ndarray) -> int:
     """Return the index of the largest mean; among ties, the one of the smallest variance.
 
     Ties are common: after one answer all means far from it are equal.
@@ -881,7 +881,7 @@ def best_known(means: np.ndarray, variances: np.ndarray) -> int:
     return int(among[argmax_first(-variances[among])])
 
 
-def means_of_possible(
+def mask_infeasible_means(
     targets: ArmSet, means: np.ndarray, possible: IsFeasible | None
 ) -> tuple[np.ndarray, IsFeasible | None]:
     """Return means (n,), lowered below all others for infeasible targets, and ``possible``.
@@ -1017,6 +1017,6 @@ class Recommendation:
         possible, limits = feasibility.possible, feasibility.limits
         if limits is not None and possible is not None and not possible(targets.rows).any():
             return targets.arm(limits.nearest(targets.rows))
-        means, possible = means_of_possible(targets, means, possible)
-        best = best_known(means, variances)
+        means, possible = mask_infeasible_means(targets, means, possible)
+        best = argmax_mean(means, variances)
         return polished(targets, best, means, self.model.process, possible)

@@ -163,7 +163,7 @@ N_DRAWS = 256
 KNOWN = 1e-9
 
 
-class _Further:
+class _Lookahead:
     """Posterior moments of functionals after hypothetical answers to some of them.
 
     Attributes
@@ -196,9 +196,11 @@ class _Further:
         self.var = np.maximum(self.var - move**2, 0.0)
 
 
-def promising(gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n: int) -> list[int]:
+def greedy_batch(
+    gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n: int
+) -> list[int]:
     """Return the indices of n functionals, chosen one by one by the gain of each by itself."""
-    further, chosen = _Further(gp, blocks), list[int]()
+    further, chosen = _Lookahead(gp, blocks), list[int]()
     for _ in range(n):
         gains = log_own_gain(further.mean, further.var, np.full(len(blocks), noise))
         chosen.append(int(np.argmax(gains)))
@@ -235,11 +237,11 @@ def expected_gain(
     >>> gp = GaussianProcess(RBF(0.3), n_columns=1)
     >>> _ = gp.observe(np.array([[0.0]]), 2.0, noise=0.01)
     >>> blocks = list(np.linspace(0, 1, 21)[:, None, None])
-    >>> chosen = promising(gp, blocks, 0.01, 3)
+    >>> chosen = greedy_batch(gp, blocks, 0.01, 3)
     >>> print(f"{expected_gain(gp, blocks, 0.01, chosen):.2f}")
     0.11
     """
-    further = _Further(gp, blocks)
+    further = _Lookahead(gp, blocks)
     for i in chosen:
         further.answer(i, noise)
     normals = norm.ppf(qmc.Sobol(len(chosen), rng=0).random(N_DRAWS))
@@ -324,7 +326,7 @@ class Comparison(ABC):
         With averaged models each has its own noise variance.
         """
         blocks = self.blocks()
-        chosen = promising(self._gp, blocks, noise, n)
+        chosen = greedy_batch(self._gp, blocks, noise, n)
         models = self.models()
         if models is None:
             return expected_gain(self._gp, blocks, noise, chosen)
@@ -383,7 +385,7 @@ class Refined(Comparison):
         return [*blocks, self._best]
 
 
-def stream_of_gap(seed: Any, n_told: int) -> np.random.Generator:
+def gap_rng(seed: Any, n_told: int) -> np.random.Generator:
     """Return a generator of its own for a gap, the same for the same state of a run."""
     return np.random.default_rng([seed, n_told, GAP_STREAM])
 

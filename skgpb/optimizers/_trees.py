@@ -48,7 +48,7 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
-from skgpb.optimizers._feasibility import Chances
+from skgpb.optimizers._feasibility import SuccessProbabilities
 from skgpb.optimizers._gaussian import BETA_CONSTRAINTS, GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._places import SideLengths
 from skgpb.optimizers._run import checked_method
@@ -152,7 +152,7 @@ def cell_deviations(
                 return _deviations(kernel, c, c + r * t)
 
             g[h] = max(g[h], largest_within(deviations, len(lower)))
-    return never_increasing(g)
+    return monotone_envelope(g)
 
 
 def answer_deviations(
@@ -180,7 +180,7 @@ def answer_deviations(
                 return of(partition.rows_of(c + r * t))
 
             found[depth] = max(found[depth], largest_within(deviations, len(center)))
-    return never_increasing(found)
+    return monotone_envelope(found)
 
 
 class PriorOfPoints:
@@ -198,7 +198,7 @@ class PriorOfPoints:
         return self.kernel.diag(rows_of_points(X, self.space))
 
 
-def never_increasing(g: np.ndarray) -> np.ndarray:
+def monotone_envelope(g: np.ndarray) -> np.ndarray:
     """Return the smallest non-increasing sequence that is at least g.
 
     Finer cells may vary more around their average: a periodic f does over one and a half periods,
@@ -474,7 +474,7 @@ def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
     return np.hstack([tree.lower[nodes], tree.upper[nodes]])
 
 
-def leaves_that_always_failed(partition: Partition, chances: Chances) -> list[int]:
+def leaves_that_always_failed(partition: Partition, chances: SuccessProbabilities) -> list[int]:
     """Return the leaves that have failed at every evaluation and can be split."""
     leaves = partition.tree.leaves
     failed = leaves[chances.among(chances.always_failed, boxes_of(partition, leaves))]
@@ -482,7 +482,7 @@ def leaves_that_always_failed(partition: Partition, chances: Chances) -> list[in
 
 
 def without_unlikely(
-    partition: Partition, excluded: np.ndarray | None, chances: Chances
+    partition: Partition, excluded: np.ndarray | None, chances: SuccessProbabilities
 ) -> np.ndarray:
     """Return the mask ``excluded`` with the leaves that are unlikely to succeed added."""
     tree = partition.tree
@@ -706,7 +706,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
-        loop.check_informed(self)
+        loop.check_has_data(self)
         self._contexts.checked(context)
         if side is not None:
             if depth is not None:
@@ -728,26 +728,26 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
 
-            def among(regions: list[Any], known: Chances = outcomes) -> np.ndarray:
+            def among(regions: list[Any], known: SuccessProbabilities = outcomes) -> np.ndarray:
                 """Return a mask of the regions that are likely to succeed."""
                 return known.possible(np.array([domain.query(each).box for each in regions]))
 
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
-        front = in_question(front, self._slots_of(front), self._gp.posterior, caution)
+        front = prune_to_beam(front, self._slots_of(front), self._gp.posterior, caution)
         unit = self._model.tie_scale
         return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
 
     # -- suboptimality gap --------------------------------------------------------------------
 
-    def _compared(self, best: Any) -> Refined:
+    def _comparison(self, best: Any) -> Refined:
         gp, rows = self._gp.copy(), self.domain_.block_of(best)
         known = gp, rows, self._widths, self._model.possible(gp)
         return Refined(self.domain_.copy(), self._finest_depth, *known)
 
 
-def in_question(
+def prune_to_beam(
     front: list[Any], slots: np.ndarray, posterior: Posterior, caution: float
 ) -> list[Any]:
     """Return the regions of a front that may be among the BEAM best, by their tracked values.
@@ -977,11 +977,11 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
         self._gp.reset_evaluator()
-        self._renew()
+        self._update_derived()
         self._track()
 
     def _resume(self) -> None:
-        self._renew()
+        self._update_derived()
 
     @property
     def _moments(self) -> Moments:
@@ -1020,7 +1020,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     # -- the variation within cells ---------------------------------------------------------
 
-    def _renew(self) -> None:
+    def _update_derived(self) -> None:
         # delta(h) for h = 0..max_depth + 1, in normalised units.
         self._variation = self._variation_bound()
 
@@ -1188,7 +1188,7 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
         if self._horizon.n != self._constants.n:
             self._constants = self._constants.renewed(self._horizon.n)
             self.domain_.max_depth = self._constants.max_depth
-            self._renew()
+            self._update_derived()
 
     def _resume(self) -> None:
         self._renew_constants()

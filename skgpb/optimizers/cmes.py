@@ -224,8 +224,8 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         return CellSet(given, kernel, self.bounds_, run.space, run.params.n_points)
 
     @property
-    def _has_rivals(self) -> bool:
-        return super()._has_rivals and not self._seeks_cells
+    def _can_bound_gap(self) -> bool:
+        return super()._can_bound_gap and not self._seeks_cells
 
     def _best(self, context: np.ndarray | None = None) -> Any:
         """Return the best x, or the cell with the highest average among the best of each size."""

@@ -36,7 +36,7 @@ from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.feedback import successes_in
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._feasibility import Chances, with_failures
+from skgpb.optimizers._feasibility import SuccessProbabilities, weight_by_success
 from skgpb.optimizers._feedback import is_free
 from skgpb.optimizers._inputs import AllocationInputs, Numbers, in_order
 from skgpb.optimizers._sets import differs
@@ -692,7 +692,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         if n_initial <= self._filled:
             return None
         run = self._run
-        evaluated = run.awaited
+        evaluated = run.evaluating
         asked = [query.points for query in (*run.told_queries(), *evaluated)]
         known = np.concatenate([self._fitted, *asked])
         failures = [query.points for _, query, _ in run.failures]
@@ -712,7 +712,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
             if known is not None:
                 gp = optimizer.surrogate_.process_
-                posterior = with_failures(posterior, known, (rows, rows), gp)
+                posterior = weight_by_success(posterior, known, (rows, rows), gp)
             posteriors.append(posterior)
         # Upper bounds and draws are values of f: their sum over campaigns is a value of the total.
         if all(isinstance(optimizer, BaseUCBOptimizer) for optimizer in self.optimizers_):
@@ -720,7 +720,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         else:
             choose = partial(self._best_by_rule, posteriors, table, excluded)
         every = np.ones(len(table.flat), dtype=bool)
-        likely = ~self._arms_that_are(Chances.hopeless, chances, ~every)
+        likely = ~self._arm_mask(SuccessProbabilities.hopeless, chances, ~every)
         choice = next((c for c in map(choose, (likely, every)) if c is not None), None)
         if choice is None:
             raise AllPendingError(
@@ -794,7 +794,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         ]
         table, run, values = self._table(), self._run, np.concatenate(means)
         every = np.ones(len(table.flat), dtype=bool)
-        possible = self._arms_that_are(Chances.possible, self._chances(), every)
+        possible = self._arm_mask(SuccessProbabilities.possible, self._chances(), every)
         answered = {query.points.tobytes() for query in run.told_queries()}
         vain = {
             query.indices
@@ -809,7 +809,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     # -- failures -----------------------------------------------------------------------------
 
-    def _chances(self) -> list[Chances | None]:
+    def _chances(self) -> list[SuccessProbabilities | None]:
         """Return the success probabilities of the arms of each campaign.
 
         The entry of a campaign is None before its first failure or answer, and if failures do not
@@ -817,22 +817,24 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         counts in each.
         """
 
-        def learn(played: np.ndarray, succeeded: np.ndarray) -> list[Chances]:
+        def learn(played: np.ndarray, succeeded: np.ndarray) -> list[SuccessProbabilities]:
             columns = zip(self.domain_.columns(played), self.optimizers_, strict=True)
-            return [Chances(rows, succeeded, each.domain_.rows) for rows, each in columns]
+            return [
+                SuccessProbabilities(rows, succeeded, each.domain_.rows) for rows, each in columns
+            ]
 
         found = self._run.outcomes(self._fitted, lambda query: query.points[0], learn)
         if found is None:
             return [None] * len(self.optimizers_)
         return [
-            each if each.known and optimizer._run.n_known else None
+            each if each.known and optimizer._run.n_observations else None
             for each, optimizer in zip(found, self.optimizers_, strict=True)
         ]
 
-    def _arms_that_are(
+    def _arm_mask(
         self,
-        kind: Callable[[Chances, np.ndarray], np.ndarray],
-        chances: list[Chances | None],
+        kind: Callable[[SuccessProbabilities, np.ndarray], np.ndarray],
+        chances: list[SuccessProbabilities | None],
         otherwise: np.ndarray,
     ) -> np.ndarray:
         """Return the mask (n_arms,) of the arms, end to end, for which ``kind`` holds.

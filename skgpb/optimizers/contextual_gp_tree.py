@@ -257,7 +257,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             this context, at any place. None for a cell of the partition.
         """
         checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         context = self._contexts.checked(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
 
@@ -359,7 +359,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         """Lines 11 and 12: observe the reward of a query."""
         node = self.domain_.node_of(query)
         block = self.domain_.block_of(query)
-        mean, var = self._model.observe(block, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(block, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
@@ -429,12 +429,12 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
-        self._renew()
+        self._update_derived()
 
     def _resume(self) -> None:
         self._parent_of = self._tree.parent.tolist()
         self._bar = {node: i for i, node in enumerate(self.domain_.joint.expanded.tolist())}
-        self._renew()
+        self._update_derived()
 
     @property
     def _bars(self) -> tuple[Any, ...]:
@@ -463,7 +463,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             return (1,) * d
         return (1,) * n + points_per_axis(run.params.n_representatives, d - n, run.actions)
 
-    def _renew(self) -> None:
+    def _update_derived(self) -> None:
         """Recompute g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         run = self._run

@@ -164,7 +164,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
             excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
         while True:
             posterior = expected.posterior
-            node = self._best_within(posterior, mask_of(excluded, self._tree.n_nodes))
+            node = self._best_within(posterior, node_mask(excluded, self._tree.n_nodes))
             if node < 0:
                 # Every leaf is pending: refine the best divisible leaf.
                 self._refine(best_divisible(self.domain_, self._best_leaf), expected)
@@ -216,7 +216,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         """Lines 7 to 9: observe the reward. The slot of a cell is the index of its node."""
         node = self.domain_.node_of(query)
         what = node if node >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
@@ -274,7 +274,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         return cell_deviations(prior, cells, n)
 
 
-def mask_of(nodes: set[int], n_nodes: int) -> np.ndarray | None:
+def node_mask(nodes: set[int], n_nodes: int) -> np.ndarray | None:
     """Return a mask (n_nodes,) with 1 for the given nodes; None if there are none."""
     if not nodes:
         return None

@@ -46,7 +46,7 @@ from skgpb.optimizers._trees import (
     claim_2,
     kernel_of_regions,
     largest_within,
-    never_increasing,
+    monotone_envelope,
     smoothness_exponent,
 )
 from skgpb.utils.locks import locked
@@ -324,7 +324,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             run.params.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
         what = ball if same and ball >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
@@ -385,9 +385,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
-        self._renew()
+        self._update_derived()
 
-    def _renew(self) -> None:
+    def _update_derived(self) -> None:
         """Recompute W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         run = self._run
@@ -410,7 +410,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
             return 2.0 * claim_2(g, 4**d, d, self._norm.guarantee.failure_probability)
-        g = never_increasing(np.array([self._deviation(r) for r in radii]))
+        g = monotone_envelope(np.array([self._deviation(r) for r in radii]))
         factor = self._norm.deviations_within(self._log_regions)
         return factor * g
 

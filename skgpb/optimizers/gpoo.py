@@ -190,7 +190,7 @@ class GPOOOptimizer(PartitionSearch):
         # A leaf has a slot with tracked moments; for any other query the rows of its points.
         functional = slot if slot >= 0 else self.domain_.block_of(query)
         splits_left = self._splits_left
-        mean, var = self._model.observe(functional, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(functional, reward, alpha, renew=self._on_refit)
         beta_after = self._widths().beta() if self.beta == "rkhs" else beta
         splits = slot >= 0 and self.domain_.splittable(node) and node not in self._below_min_members
         if splits:

@@ -55,7 +55,7 @@ import numpy as np
 
 from skgpb._core._ties import argmax_first
 from skgpb.acquisition.information import log_information_ratio
-from skgpb.optimizers._sets import best_known
+from skgpb.optimizers._sets import argmax_mean
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import locked
@@ -197,7 +197,7 @@ class IDSOptimizer(Search):
         The rival has the largest upper bound on its difference from the incumbent.
         """
         mean = posterior.target_mean
-        incumbent = best_known(mean, posterior.target_var)
+        incumbent = argmax_mean(mean, posterior.target_var)
         std = np.sqrt(self._variances_to(posterior, incumbent))
         # A target whose difference is certain is no rival: no answer is informative about it.
         lead = np.where(std > 0.0, mean - mean[incumbent], -np.inf)

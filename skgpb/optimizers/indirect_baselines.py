@@ -213,8 +213,8 @@ class IndirectBaseline(IndirectSearch):
         super()._observe(query, reward, alpha)
         self._answers.observe(query, reward, self._model.alpha if isnan(alpha) else alpha)
 
-    def _after_fit(self) -> None:
-        super()._after_fit()
+    def _on_refit(self) -> None:
+        super()._on_refit()
         run = self._run
         if not run.n_told:
             return
@@ -223,7 +223,7 @@ class IndirectBaseline(IndirectSearch):
         unknown, answers = np.isnan(alphas), None
         if unknown.any():
             noises = np.where(unknown, self._model.alpha, alphas)
-            answers = self._answered_rows_and([]), rewards, noises
+            answers = self._observed_rows_with([]), rewards, noises
         units = 0.0, 1.0
         if run.params.alpha is None and self._model.standardizes:
             # The noise was learned in units of the spread of the answers of f: use the same unit.

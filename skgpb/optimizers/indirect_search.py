@@ -37,12 +37,12 @@ from skgpb.exceptions import ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.optimizers import _loop as loop
-from skgpb.optimizers._feasibility import Chances, Feasibility, FeasibilityOfQueries
+from skgpb.optimizers._feasibility import Feasibility, FeasibilityOfQueries, SuccessProbabilities
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._inputs import IndirectInputs, coordinates, points_of
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._run import AT_START, RunResult, history_table, own_copy
-from skgpb.optimizers._sets import PosteriorCache, QueryPrices
+from skgpb.optimizers._sets import PosteriorCache, QueryCosts
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import SetSearch
@@ -390,7 +390,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- costs and noise --------------------------------------------------------------------
 
     def _set_costs(self, queries: Any) -> None:
-        self._cost_model: Any = QueryPrices(queries, self._run.params.alpha)
+        self._cost_model: Any = QueryCosts(queries, self._run.params.alpha)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -409,10 +409,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         """Return the size of the initial design without ``n_initial``, for a learned kernel."""
         return defaults.N_INITIAL
 
-    def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
-        return self._rows_tried([*self._run.told_queries(), *queries])
+    def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
+        return self._rows_of_queries([*self._run.told_queries(), *queries])
 
-    def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
+    def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
 
     def _expected(self, pending: list[Any]) -> GaussianProcess:
@@ -428,7 +428,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         self, pending: Sequence[Any] = (), n_failures: int | None = None
     ) -> Feasibility:
         A = self.domain_.A
-        learn = partial(Chances, domain=A)
+        learn = partial(SuccessProbabilities, domain=A)
         taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._gp)
 
@@ -447,7 +447,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
         return self._gp.kernel.points(points)
 
-    def _places_seen(self) -> np.ndarray:
+    def _observed_points(self) -> np.ndarray:
         return self.targets_.points
 
     def _best_region(self, side: Any, **options: Any) -> Region:
@@ -459,7 +459,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         best = super()._best(context)
         return best if best.has_names else best.points[0]
 
-    def _compared(self, best: Any) -> Rivals:
+    def _comparison(self, best: Any) -> Rivals:
         """Return the comparison of the recommendation with the targets of largest upper bounds."""
         gp, n = self._gp.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
@@ -654,15 +654,15 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         needed = np.ceil(np.ptp(center) / (defaults.BLUR_SPACING * blur)) if blur > 0.0 else 0
         return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
-    def _doubted(self) -> list[int]:
+    def _suspect_answers(self) -> list[int]:
         run = self._run
         judged = self._schedule.learned_at - run.n_fitted
         differ = self._cost_model.differ
-        found = super()._doubted()
-        return found or ([] if differ else surprising(self._model, run.n_fitted, judged))
+        found = super()._suspect_answers()
+        return found or ([] if differ else unexplained_peak(self._model, run.n_fitted, judged))
 
 
-def surprising(model: Model, n_fitted: int, n_judged: int) -> list[int]:
+def unexplained_peak(model: Model, n_fitted: int, n_judged: int) -> list[int]:
     """Return the indices of the answers to the query that most exceeds its prediction from others.
 
     A peak as narrow as the blur has few answers, which a model with long length scales explains as

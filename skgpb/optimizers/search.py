@@ -48,9 +48,9 @@ from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._feasibility import (
-    Chances,
     Feasibility,
     Measured,
+    SuccessProbabilities,
     check_spelling,
     checked_limits,
     outcomes_of_each,
@@ -196,10 +196,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self._run
         return run.space is not None and run.space.asked_once
 
-    def _to_repeat(self) -> Any:
+    def _query_to_replicate(self) -> Any:
         if self._asks_once:
             return None
-        again = super()._to_repeat()
+        again = super()._query_to_replicate()
         unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
@@ -240,9 +240,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         The score of hopeless queries is -inf.
         """
         posterior = self.posterior()  # before all else: it moves the candidates
-        feasibility, settings = self._feasibility(self._run.awaited), self._settings
+        feasibility, settings = self._feasibility(self._run.evaluating), self._settings
         round = feasibility.weighed(posterior, settings, self.targets_.rows)
-        return round, feasibility.values_of_use(self._scores(round), settings)
+        return round, feasibility.mask_hopeless(self._scores(round), settings)
 
     def _scores(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
@@ -290,7 +290,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if values[slot] == -inf:
             return self.domain_.arm(best_of(round.query_var / round.cost, free))
         if self._repeats_for_gain:
-            slot = self._not_in_vain(round, values, free, slot)
+            slot = self._prefer_new_query(round, values, free, slot)
         return self._improved(round, values, free, slot)
 
     def _improved(
@@ -322,7 +322,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return separate and learned and self._for_simple_regret and self._is_observable
 
     @property
-    def _knows_all(self) -> bool:
+    def _is_exhausted(self) -> bool:
         """True if every feasible query has an exact answer and only the recommendation counts."""
         if not (
             self._for_simple_regret and self._is_observable and not self._cache.queries.follows
@@ -332,12 +332,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space, rows = run.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(run.awaited).hopeless(rows)
+        left = ~self._feasibility(run.evaluating).hopeless(rows)
         if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
         return bool(rows_among(rows[left], self._gp.observed.rows).all())
 
-    def _not_in_vain(
+    def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> int:
         """Return ``slot``, or another slot if its query was asked before and gains less.
@@ -347,12 +347,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         best score.
         """
         run = self._run
-        asked, rows = self._answered_rows_and(run.pending), self.domain_.rows
+        asked, rows = self._observed_rows_with(run.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(run.awaited).hopeless(rows)
+        hopeless = self._feasibility(run.evaluating).hopeless(rows)
         new, again = free[~(known | hopeless)[free]], free[known[free]]
         if not len(new):
             return slot
@@ -375,7 +375,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         free = np.ones(n_queries, dtype=bool)
         if self._asks_once:
-            tried = self._answered_rows_and(query for _, query, _ in run.failures)
+            tried = self._observed_rows_with(query for _, query, _ in run.failures)
             free &= ~rows_among(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
@@ -395,11 +395,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # The candidates of a round must not depend on whether anything has read them.
         self._refresh()
         slot, stratum = self._cache.slot_of(query), self._run.stratum
-        self._model.begin(reward, self._after_fit)
+        self._model.begin(reward, self._on_refit)
         if stratum:
             slot = -1  # tracked functionals have no random effect of a block
-            self._take_model(self._model.with_effects())
-            self._after_fit()
+            self._set_model(self._model.with_effects())
+            self._on_refit()
         self._cache.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
@@ -415,7 +415,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Move the candidates before a round, at the first access to them."""
         theta = self._norm.guarantee.failure_probability
         run = self._run
-        learned = self._schedule.learned_at == run.n_known
+        learned = self._schedule.learned_at == run.n_observations
         n_told = run.n_told
         # Count failures before this round only: the candidates must not depend on when they are
         # read.
@@ -434,10 +434,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if n_initial <= self._filled:
             return None
         run = self._run
-        evaluated = run.awaited
-        known = self._answered_rows_and(evaluated)
+        evaluated = run.evaluating
+        known = self._observed_rows_with(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
-        failed = self._rows_tried([query for _, query, _ in run.failures])
+        failed = self._rows_of_queries([query for _, query, _ in run.failures])
         if not (run.n_told or run.pending or len(failed)):
             # An invalid rule raises its error before anything is evaluated.
             self.acquisition(self.posterior())
@@ -454,11 +454,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         return self.domain_.first_arm(n, known, failed, self._run.seed)
 
-    def _answered_rows_and(self, queries: Iterable[Any]) -> np.ndarray:
+    def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the observed rows followed by the rows of ``queries``."""
-        return np.concatenate([self._gp.observed.rows, self._rows_tried(queries)])
+        return np.concatenate([self._gp.observed.rows, self._rows_of_queries(queries)])
 
-    def _rows_tried(self, queries: Iterable[Any]) -> np.ndarray:
+    def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows (n, n_columns) of the functionals of queries."""
         blocks = map(self.domain_.block_of, queries)
         return np.concatenate([self._gp.observed.rows[:0], *blocks])
@@ -490,7 +490,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _rows_seen(self) -> np.ndarray:
         """Return the rows (n, n_columns) of the observed points, or of the centres of regions."""
-        return self._functionals_at(self._places_seen())
+        return self._functionals_at(self._observed_points())
 
     # -- the recommendation -----------------------------------------------------------------
 
@@ -571,9 +571,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             Without observations: answers, or evaluations given to ``fit``.
         """
         if method is None and side is None:
-            method = self._recommendation().method if loop.informed(self) else "posterior"
+            method = self._recommendation().method if loop.has_data(self) else "posterior"
         method = checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         there = self._contexts.checked(context)
         if method in ANSWERED:
             if not self._can_ask_targets or side is not None:
@@ -627,25 +627,25 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._cache.track()
         # A kernel that does not accept the rows raises its error before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
-        self._renew()
+        self._update_derived()
 
     def _resume(self) -> None:
         self._cache.invalidate(self._gp)
         self._cache.track()
-        self._renew()
+        self._update_derived()
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Read the costs and noise variances of the queries from the parameters."""
         run = self._run
         self._cost_model = CostModel(queries, run.params.cost, run.params.alpha)
 
-    def _params_changed(self) -> None:
+    def _on_params_changed(self) -> None:
         self._set_costs(self._cache.sets[0])
-        super()._params_changed()
+        super()._on_params_changed()
 
-    def _after_fit(self) -> None:
+    def _on_refit(self) -> None:
         self._cache.invalidate(self._gp)
-        super()._after_fit()
+        super()._on_refit()
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
@@ -659,9 +659,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             noise = self._cost_model.noise_of(query, self._model.alpha)
         return query, value, noise
 
-    def _places_seen(self) -> np.ndarray:
+    def _observed_points(self) -> np.ndarray:
         if self.domain_.layout.task_column is None:
-            return super()._places_seen()
+            return super()._observed_points()
         return self.domain_.places_of(self._gp.observed.rows)
 
     # -- costs --------------------------------------------------------------------------------
@@ -703,7 +703,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         return told[top], self._run.sign.of(means[[top, -1]])
 
-    def _compared(self, best: Any) -> Rivals:
+    def _comparison(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
             rows = self.targets_.block_of(best)
@@ -1092,9 +1092,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if not run.failures:
             return Feasibility(None, limits, self._gp)
 
-        def learn(asked: np.ndarray, succeeded: np.ndarray) -> Chances:
+        def learn(asked: np.ndarray, succeeded: np.ndarray) -> SuccessProbabilities:
             ends = domain.layout.rows_of(self.bounds_.T)
-            return Chances(asked, succeeded, ends, of_f(self._gp.kernel))
+            return SuccessProbabilities(asked, succeeded, ends, of_f(self._gp.kernel))
 
         taught = run.outcomes(
             self._gp.observed.rows[: run.n_fitted],
@@ -1112,7 +1112,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run = self._run
         for name in checked_limits(run.params.limits):
             # An outcome of None was not measured, and the user knows it.
-            if name in outcomes or run.n_known - run.n_measured(name) > n_answers:
+            if name in outcomes or run.n_observations - run.n_measured(name) > n_answers:
                 continue
             plural = "" if n_answers == 1 else "s"
             others = f" ({', '.join(map(repr, outcomes))} did)" if outcomes else ""

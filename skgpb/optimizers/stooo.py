@@ -224,7 +224,7 @@ class StoOOOptimizer(CellSearch):
         if side is None:
             return super().recommend(method, context=context)
         checked_method(method, self._methods)
-        loop.check_informed(self)
+        loop.check_has_data(self)
         self._contexts.checked(context)
         run = self._run
         if run.params.pool is not None:
@@ -261,8 +261,8 @@ class StoOOOptimizer(CellSearch):
         ):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
 
-    def _params_changed(self) -> None:
-        super()._params_changed()
+    def _on_params_changed(self) -> None:
+        super()._on_params_changed()
         self._variation = given_variation(self._run.params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
@@ -271,7 +271,7 @@ class StoOOOptimizer(CellSearch):
             self.bounds_, cutting.depth(self.n_features_in_)
         )
         self._tree = self.domain_.tree
-        self._params_changed()
+        self._on_params_changed()
         self._outside: list[tuple[np.ndarray, float]] = []
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:

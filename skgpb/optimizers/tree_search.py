@@ -214,7 +214,7 @@ class TreeSearch(PartitionSearch):
         node = self.domain_.node_of(query)
         slot = self._tree.node(node)[2] if node >= 0 else -1
         what = slot if slot >= 0 else self.domain_.block_of(query)
-        mean, var = self._model.observe(what, reward, alpha, renew=self._after_fit)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
         run = self._run

@@ -139,8 +139,8 @@ class GainUCBOptimizer(BaseUCBOptimizer):
         ],
     }
 
-    def _renew(self) -> None:
-        super()._renew()
+    def _update_derived(self) -> None:
+        super()._update_derived()
         self._gain = GainOfRound(self)
 
 
@@ -192,9 +192,9 @@ class Exploration:
         elif self.regret == "simple" and at_the_end and arms.is_discretization and many:
             beta *= defaults.MANY_SIDES_BETA_FACTOR
         past_known = self.regret == "simple" and arms.is_discretization
-        return self._beta_past_known(beta, round) if past_known else beta
+        return self._double_beta_until_uncertain(beta, round) if past_known else beta
 
-    def _beta_past_known(self, beta: float, round: Round) -> float:
+    def _double_beta_until_uncertain(self, beta: float, round: Round) -> float:
         """Return beta, doubled until the arm of the largest bound has an uncertain value.
 
         With exact answers the best arm would otherwise be pulled in all remaining rounds. A pending
@@ -209,23 +209,23 @@ class Exploration:
                 return float(wider)
         return beta
 
-    def follows_other_rule(self, round: Round) -> bool:
+    def overrides_ucb(self, round: Round) -> bool:
         """Return whether another rule replaces the upper bounds in this round."""
-        return self._seeks_gain(round) or self._distances_from_asked(round) is not None
+        return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
 
-    def other_scores(self, round: Round) -> np.ndarray | None:
+    def override_scores(self, round: Round) -> np.ndarray | None:
         """Return log scores that replace the upper bounds in this round; None if nothing does.
 
         For a small simple regret these are the knowledge gradient, in the last rounds before the
         horizon, and the distance from all other queries, in some rounds.
         """
-        if self._seeks_gain(round):
+        if self._uses_knowledge_gradient(round):
             return round.log_knowledge_gradient()
         distances = self._distances_from_asked(round)
         # Logarithms, as for the knowledge gradient; the score of a repeated query stays finite.
         return None if distances is None else np.log(np.maximum(distances, SAME_SETTING))
 
-    def _seeks_gain(self, round: Round) -> bool:
+    def _uses_knowledge_gradient(self, round: Round) -> bool:
         """Return whether the knowledge gradient chooses in this round."""
         if self.horizon is None:
             return False
@@ -332,7 +332,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         rounds, see Notes.
         """
         if self._for_simple_regret:
-            other = self._exploration.other_scores(posterior)
+            other = self._exploration.override_scores(posterior)
             if other is not None:
                 return other
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
@@ -357,7 +357,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             run.params.kernel is None,
             self.domain_,
             self.targets_,
-            lambda: self._answered_rows_and(run.pending),
+            lambda: self._observed_rows_with(run.pending),
             self._model,
         )
 
@@ -366,7 +366,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         return self.beta is None and self.regret == "simple"
 
     def _is_log_in_round(self, round: Round) -> bool:
-        return self._for_simple_regret and self._exploration.follows_other_rule(round)
+        return self._for_simple_regret and self._exploration.overrides_ucb(round)
 
     # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.
     _theory_beta = BaseUCBOptimizer._union_bound

@@ -40,8 +40,8 @@ def test_the_engine_learns_from_earlier_scores():
     results = {"params": far, "mean_fit_time": np.zeros(12), "mean_score_time": np.zeros(12)}
     results |= {f"split{i}_test_score": np.array(values) for i in range(3)}
     space = {"x": uniform(0, 1), "y": uniform(0, 1)}
-    informed = search(Quadratic(), space, n_iter=15, earlier_results=results, refit=False)
-    new = informed.fit(X, Y).cv_results_["params"][12:]
+    has_data = search(Quadratic(), space, n_iter=15, earlier_results=results, refit=False)
+    new = has_data.fit(X, Y).cv_results_["params"][12:]
     # No design is spread over the square again: all are near the peak.
     assert [abs(each["x"] - 0.3) + abs(each["y"]) for each in new] == pytest.approx(
         [0.0] * 3, abs=0.5

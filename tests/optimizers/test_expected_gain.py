@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
-from skgpb.optimizers._stopping import expected_gain, promising
+from skgpb.optimizers._stopping import expected_gain, greedy_batch
 from skgpb.surrogate import GaussianProcess
 
 
@@ -24,7 +24,7 @@ def process(noise, seed=0):
 @pytest.mark.parametrize("n", [1, 4])
 def test_the_gain_is_that_of_answers_which_are_simulated(noise, n):
     gp, blocks = process(noise)
-    chosen = promising(gp, blocks, noise, n)
+    chosen = greedy_batch(gp, blocks, noise, n)
     gain = expected_gain(gp, blocks, noise, chosen)
     rows, rng = np.concatenate(blocks), np.random.default_rng(1)
     mean, cov = gp.moments(rows[chosen], cov=True)
@@ -43,7 +43,7 @@ def test_what_is_known_brings_nothing():
     blocks = list(np.linspace(0, 1, 4)[:, None, None])
     for block in blocks:
         gp.observe(block, float(block[0, 0]), 0.0)
-    assert expected_gain(gp, blocks, 0.0, promising(gp, blocks, 0.0, 10)) < 1e-6
+    assert expected_gain(gp, blocks, 0.0, greedy_batch(gp, blocks, 0.0, 10)) < 1e-6
 
 
 def test_gains_are_in_the_units_of_the_answers_and_reading_changes_nothing():
@@ -54,7 +54,7 @@ def test_gains_are_in_the_units_of_the_answers_and_reading_changes_nothing():
             query = opt.ask()
             opt.tell(query, unit * float(-np.sum((query.points - 0.4) ** 2)))
         before = opt._repeated(opt._events).ask()
-        gains.append(opt._compared(opt.recommend()).expected_gain(opt.alpha_, 10))
+        gains.append(opt._comparison(opt.recommend()).expected_gain(opt.alpha_, 10))
         assert opt.ask() == before
     assert_allclose(gains[1], 1000.0 * gains[0], rtol=1e-3)
     assert gains[0] > 0.0
@@ -66,10 +66,10 @@ def test_the_noise_of_further_answers_is_as_little_known_as_that_of_past_ones():
     for _ in range(12):
         query = opt.ask()
         opt.tell(query, float(-np.sum((query.points - 0.4) ** 2)) + 0.1 * rng.normal())
-    comparison = opt._compared(opt.recommend())
+    comparison = opt._comparison(opt.recommend())
     blocks, models, gp = comparison.blocks(), comparison.models(), opt._gp
     assert len(set(models.noises)) > 1
-    chosen = promising(gp, blocks, opt.alpha_, 10)
+    chosen = greedy_batch(gp, blocks, opt.alpha_, 10)
     each = zip(models.processes, models.noises, strict=True)
     gains = [expected_gain(process, blocks, noise, chosen) for process, noise in each]
     assert_allclose(comparison.expected_gain(opt.alpha_, 10), models.weights @ gains)

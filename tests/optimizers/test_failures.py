@@ -34,7 +34,11 @@ from skgpb import (
 )
 from skgpb.domains import Cells
 from skgpb.model_selection import BanditSearchCV
-from skgpb.optimizers._feasibility import WeighedPosterior, stand_in, with_failures
+from skgpb.optimizers._feasibility import (
+    FeasibilityWeightedPosterior,
+    failure_score,
+    weight_by_success,
+)
 from skgpb.surrogate.success import learned_success
 
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), -1).reshape(-1, 2)
@@ -309,7 +313,7 @@ def test_without_failures_rules_see_the_posterior(domain):
     optimizer = make("ei", domain, 0)
     play(optimizer, 15, lambda query: float(query.points.sum()))
     assert optimizer._feasibility().chances is None
-    assert not isinstance(optimizer._scored_round()[0].known, WeighedPosterior)
+    assert not isinstance(optimizer._scored_round()[0].known, FeasibilityWeightedPosterior)
 
 
 def test_the_worth_of_queries_is_linear_in_f():
@@ -320,7 +324,7 @@ def test_the_worth_of_queries_is_linear_in_f():
     rows = optimizer.domain_.rows
     p = chances.of(rows)
     low = optimizer._gp.posterior.targets().min()
-    found = with_failures(round, chances, (rows, rows), optimizer._gp)
+    found = weight_by_success(round, chances, (rows, rows), optimizer._gp)
     assert p.min() < 0.1 and p.max() == 1.0
     np.testing.assert_allclose(found.mean, low + p * (round.mean - low))
     np.testing.assert_allclose(found.covariance, np.outer(p, p) * round.covariance, atol=1e-12)
@@ -419,4 +423,4 @@ def test_a_search_of_hyperparameters_learns_where_fits_fail():
 
 @pytest.mark.parametrize("scores", [[0.0, 0.0, 0.0], [2.0, 2.0], [-1.0, 3.0], [-1e300], [5e-324]])
 def test_the_score_of_a_failure_is_below_all_scores(scores):
-    assert stand_in(np.array(scores)) < min(scores)
+    assert failure_score(np.array(scores)) < min(scores)

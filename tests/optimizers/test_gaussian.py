@@ -249,7 +249,7 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     assert_array_equal(tree._variation, tree._variation_bound())
     balls = learned(GPZoomingOptimizer, horizon=9)
     kept = balls._variation
-    balls._after_fit()
+    balls._on_refit()
     assert_array_equal(balls._variation, kept)
     arms = learned(DAGPUCBOptimizer, n_candidates=30, weights="joint")
     cases.scores(arms)  # places the candidates of the round

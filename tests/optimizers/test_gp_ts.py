@@ -40,7 +40,7 @@ def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
     play(few, 15, f)
     full = few.posterior().query_draws(5)
     monkeypatch.setattr(skgpb.surrogate.draws, "DENSE", 10)
-    few._after_fit()
+    few._on_refit()
     np.testing.assert_allclose(few.posterior().query_draws(5), full, rtol=0, atol=1e-4)
     assert few._cache.covariances()._draws._root.left.shape[1] < 30
 

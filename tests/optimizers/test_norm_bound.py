@@ -441,8 +441,8 @@ def test_length_scales_in_question_widen_the_interval():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kernel": None}, "needs a kernel"),
-        ({"alpha": None}, "needs a kernel, .* alpha"),
+        ({"kernel": None}, "needs kernel"),
+        ({"alpha": None}, "needs kernel, .* alpha"),
         ({"normalize_y": True}, "normalize_y=False"),
         ({"guarantee": Guarantee(misspecification=0.1)}, "misspecification=0.1"),
         ({"alpha": 0.0}, "alpha > 0"),

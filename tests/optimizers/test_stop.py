@@ -164,7 +164,7 @@ def test_recommendation_needs_few_of_the_regions_known(name, caution, monkeypatc
     opt = MAKERS[name]()
     opt.run(noisy(), budget=40)
     found = opt.recommend(caution=caution)
-    monkeypatch.setattr(_region_search, "in_question", lambda front, *_: front)
+    monkeypatch.setattr(_region_search, "prune_to_beam", lambda front, *_: front)
     assert found == opt.recommend(caution=caution)
 
 
@@ -422,7 +422,7 @@ def test_the_gap_of_a_tree_holds_where_its_kernel_is_learned():
         for _ in range(30):
             query = opt.ask()
             opt.tell(query, np.interp(query.points[:, 0], grid, f).mean() + rng.normal(0, 0.1))
-        rivals = opt._compared(opt.recommend()).blocks()
+        rivals = opt._comparison(opt.recommend()).blocks()
         true = [
             np.interp(np.linspace(lo, hi, 40), grid, f).mean() for lo, hi in map(np.ravel, rivals)
         ]

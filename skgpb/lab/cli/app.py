@@ -20,7 +20,7 @@ from skgpb.utils.install import install_command
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of a parser."""
+    """Add the command to the subparsers ``commands``."""
     app = commands.add_parser(
         "app",
         help="an experiment in a browser: what to try next, forms for results, pictures",
@@ -83,7 +83,7 @@ def _app(arguments: argparse.Namespace) -> None:
 
 
 def _is_here(host: str) -> bool:
-    """Return whether only this computer reaches an address."""
+    """Return whether an address can be reached from this computer only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -13,38 +13,41 @@ CONFIDENCE = 0.95
 
 
 class UsageError(Exception):
-    """Something the user gave is wrong; the message is one line."""
+    """An argument of the user is wrong; the message is one line."""
 
 
-def given_for(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments that are called like parameters of a function or a class."""
-    known = signature(function).parameters
-    return {name: value for name, value in vars(arguments).items() if name in known}
+def select_arguments(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments with the names of parameters of a function or a class."""
+    names = signature(function).parameters
+    return {name: value for name, value in vars(arguments).items() if name in names}
 
 
 def add_common(parser: argparse.ArgumentParser, output: str | None, plot: str | None) -> None:
-    """Add what every search takes, with the names of files that are written unless others are."""
+    """Add the options of every search; ``output`` and ``plot`` are default names of files."""
 
-    def shown(default: str | None) -> str:
+    def default_text(default: str | None) -> str:
         return f" (default: {default})" if default else ""
 
     add_seed(parser, "seeds the noise and the search")
     parser.add_argument(
-        "--output", default=output, metavar="FILE", help="write the result as JSON" + shown(output)
+        "--output",
+        default=output,
+        metavar="FILE",
+        help="write the result as JSON" + default_text(output),
     )
     parser.add_argument(
-        "--plot", default=plot, metavar="FILE", help="draw a map, e.g. map.png" + shown(plot)
+        "--plot", default=plot, metavar="FILE", help="draw a map, e.g. map.png" + default_text(plot)
     )
 
 
-def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the seed, and what it does."""
-    kind = whole(0, LARGEST_SEED)
-    parser.add_argument("--seed", type=kind, default=0, metavar="SEED", help=f"{what} (default: 0)")
+def add_seed(parser: argparse.ArgumentParser, effect: str) -> None:
+    """Add the option --seed; ``effect`` is its help."""
+    kind, text = whole(0, LARGEST_SEED), f"{effect} (default: 0)"
+    parser.add_argument("--seed", type=kind, default=0, metavar="SEED", help=text)
 
 
 def whole(least: int, largest: int | None = None) -> Callable[[str], int]:
-    """Return a conversion to whole numbers within limits."""
+    """Return a converter of texts to whole numbers from ``least`` to ``largest``."""
     limits = f"a whole number >= {least}" + (f" and <= {largest}" if largest is not None else "")
 
     def convert(text: str) -> int:
@@ -60,7 +63,7 @@ def whole(least: int, largest: int | None = None) -> Callable[[str], int]:
 
 
 def rows_or_share(text: str) -> int | float:
-    """Convert to a whole number of rows, or, from "1%", to a share of them."""
+    """Convert a text to a whole number of rows, or one such as "1%" to a share of the rows."""
     stripped = text.strip()
     try:
         if not stripped.endswith("%"):
@@ -76,7 +79,10 @@ def rows_or_share(text: str) -> int | float:
 
 
 def _number(holds: Callable[[float], bool], kind: str) -> Callable[[str], float]:
-    """Return a conversion to the numbers for which something holds."""
+    """Return a converter of texts to numbers for which ``holds`` is true.
+
+    ``kind`` describes these numbers in error messages.
+    """
 
     def convert(text: str) -> float:
         try:
@@ -90,14 +96,14 @@ def _number(holds: Callable[[float], bool], kind: str) -> Callable[[str], float]
     return convert
 
 
-# The square of a standard deviation is finite too.
+# The square must be finite too, because a standard deviation becomes a variance.
 not_negative = _number(lambda x: x >= 0.0 and math.isfinite(x * x), "a finite number >= 0")
 positive = _number(lambda x: 0.0 < x < math.inf, "a finite number > 0")
 share = _number(lambda x: 0.0 < x < 1.0, "a number > 0 and < 1")
 
 
 def add_stop(parser: argparse.ArgumentParser) -> None:
-    """Add when enough is known."""
+    """Add the options that stop a search before its budget is spent."""
     parser.add_argument(
         "--stop-within",
         type=positive,
@@ -109,7 +115,7 @@ def add_stop(parser: argparse.ArgumentParser) -> None:
 
 
 def add_confidence(parser: argparse.ArgumentParser) -> None:
-    """Add how sure that is to be."""
+    """Add the option --confidence."""
     parser.add_argument(
         "--confidence",
         type=share,
@@ -119,7 +125,7 @@ def add_confidence(parser: argparse.ArgumentParser) -> None:
 
 
 def check_confidence(arguments: argparse.Namespace) -> None:
-    """Refuse a confidence of nothing, and take the default where none is given."""
+    """Refuse --confidence without --stop-within; set the default confidence."""
     if arguments.confidence is None:
         arguments.confidence = CONFIDENCE
     elif arguments.stop_within is None:

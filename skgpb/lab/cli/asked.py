@@ -1,4 +1,4 @@
-"""``search`` if averages have to be asked for: the result and its uncertainty."""
+"""``search`` by questions about averages: the result and its uncertainty."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 from scipy.stats import norm
 
 from skgpb.lab.cli.arguments import UsageError
-from skgpb.lab.cli.features import FeatureLimits, limits_of
-from skgpb.lab.cli.tables import FEWEST, fewest_rows, values_of
+from skgpb.lab.cli.features import FeatureLimits, side_limits
+from skgpb.lab.cli.tables import MIN_GROUP_ROWS, fewest_rows, search_values
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.tables import MemoryTable
 from skgpb.lab.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking
@@ -24,42 +24,42 @@ from skgpb.lab.tables.conditions import Categories, Range, Subgroup
 
 # By default the smallest group has one row in this number of rows.
 GROUPS = 64
-# More categories than this are identifiers, or texts.
+# A column with more categories holds identifiers, or free texts.
 MOST_CATEGORIES = 100
 # Half width of a 95 % interval, in standard deviations.
 QUANTILE_95 = 1.96
-# Draws of the averages of all groups; a probability is known to about one percent.
+# Draws of the averages of all groups; the error of a probability is then about one percent.
 DRAWS = 4000
-# Beyond, an average is said to be told from noise.
-SURE = 0.975
-# Groups drawn at random have a smaller average than this, all of them together.
+# Smallest probability of a gain that is called significant.
+SIGNIFICANT = 0.975
+# Probability that one of the groups drawn at random exceeds ``best_by_chance``.
 CHANCE = 0.05
 
 
 @dataclass(frozen=True)
-class Found:
-    """Result of a search that asked for averages, in the columns of the file.
+class AskedResult:
+    """Result of a search that asked for averages, in terms of the columns of the file.
 
     Attributes
     ----------
     search : AskedSearch
-        The groups that were asked for.
+        Result of the search.
     memory : MemoryTable
-        Their rows.
+        The features of the rows.
     features : list of Column
-        Features by which groups are described.
+        The features as columns of the file.
     target : str
-        Name of the column.
+        Name of the column whose averages were asked for.
     minimizes : bool
         Whether the lowest average was sought.
     range : (low, high)
-        Range of every average.
+        Possible range of every average.
     conditions : tuple of str
         Conditions of ``--where`` that select the searched rows of the file.
     neighbours : sequence of str
-        Features whose categories come together with their neighbours.
+        Features whose categories have an order, so that groups are ranges of them.
     enough : str or None
-        Statement that allowed the search to stop before the budget was spent.
+        Reason why the search stopped before its budget was spent; None if it did not.
     """
 
     search: AskedSearch
@@ -72,7 +72,7 @@ class Found:
     neighbours: Sequence[str] = ()
     enough: str | None = None
 
-    # -- what tells groups ------------------------------------------------------------------
+    # -- conditions of groups ---------------------------------------------------------------
 
     @property
     def members(self) -> np.ndarray:
@@ -81,65 +81,65 @@ class Found:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the recommended group has all rows."""
+        """True if the recommended group has all rows."""
         return len(self.members) == self.memory.n_rows
 
     @cached_property
     def limits(self) -> list[FeatureLimits]:
-        """Limits that separate the recommended group from all other rows."""
-        return self.limits_of(self.search.subgroup)
+        """Limits of the recommended group on its features."""
+        return self.group_limits(self.search.subgroup)
 
-    def limits_of(self, box: Subgroup) -> list[FeatureLimits]:
+    def group_limits(self, box: Subgroup) -> list[FeatureLimits]:
         """Return the limits of a group on each feature, the most important features first."""
         columns = {column.name: column for column in self.features}
         sides = {name: box[name] for name in self.effects if name in box}
         return [
-            limits_of(columns[name], self._as_categories(columns[name], side))
+            side_limits(columns[name], self._as_categories(columns[name], side))
             for name, side in sides.items()
         ]
 
     def _as_categories(self, column: Column, side: Range | Categories) -> Range | Categories:
-        """Say neighbours among categories by their names."""
+        """Return the categories in a range of the codes of a column; other sides are unchanged."""
         if column.name not in self.neighbours or not isinstance(side, Range):
             return side
         inside = side.holds(np.arange(len(column.labels), dtype=float))
         labels = tuple(np.array(column.labels, dtype=object)[inside])
         return Categories(labels, side.missing)
 
-    def box_of(self, group: AskedGroup) -> Subgroup:
-        """Return a group as a box."""
+    def group_box(self, group: AskedGroup) -> Subgroup:
+        """Return the conditions of a group, with ends of few digits."""
         return self.memory.tidied(self.memory.shape.subgroup(group.inside))
 
     @property
     def where(self) -> str:
         """Condition that selects the rows of the recommended group from the file."""
-        return self.where_of(self.limits)
+        return self.write_condition(self.limits)
 
-    def where_of(self, limits: list[FeatureLimits]) -> str:
-        """Return the condition that selects the rows of a group from the file."""
-        told = (limit.condition for limit in limits)
-        return " and ".join(filter(None, [*self.conditions, *told]))
+    def write_condition(self, limits: list[FeatureLimits]) -> str:
+        """Write the condition that selects the rows of a group from the file."""
+        sides = (limit.condition for limit in limits)
+        return " and ".join(filter(None, [*self.conditions, *sides]))
 
-    # -- what is known of it ----------------------------------------------------------------
+    # -- averages ---------------------------------------------------------------------------
 
     @property
     def _sign(self) -> float:
         return -1.0 if self.minimizes else 1.0
 
-    def mean_of(self, place: int) -> float:
-        """Return the expected average over a group that was asked for."""
-        return float(np.clip(self.search.mean[place], *self.range))
+    def group_mean(self, index: int) -> float:
+        """Return the expected average over a group of the search."""
+        return float(np.clip(self.search.mean[index], *self.range))
 
     @property
     def mean(self) -> float:
         """Expected average over the recommended group."""
-        return self.mean_of(self.search.place)
+        return self.group_mean(self.search.index)
 
     @property
     def std(self) -> float:
-        """Standard deviation of that."""
-        place = self.search.place
-        return math.sqrt(max(float(self.search.cov[place, place]), 0.0))
+        """Posterior standard deviation of the average over the recommended group."""
+        index = self.search.index
+        return math.sqrt(max(float(self.search.cov[index, index]), 0.0))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -148,17 +148,17 @@ class Found:
         low, high = np.clip([self.mean - far, self.mean + far], *self.range)
         return float(low), float(high)
 
-    def _beyond(self, place: int, other: int) -> tuple[float, float]:
-        """By how much one average is better than another one, and the deviation of that."""
+    def _difference(self, index: int, other: int) -> tuple[float, float]:
+        """Return the posterior mean and standard deviation of the gain of a group over another."""
         cov = self.search.cov
-        var = cov[place, place] + cov[other, other] - 2.0 * cov[place, other]
-        gain = self._sign * (self.search.mean[place] - self.search.mean[other])
+        var = cov[index, index] + cov[other, other] - 2.0 * cov[index, other]
+        gain = self._sign * (self.search.mean[index] - self.search.mean[other])
         return float(gain), math.sqrt(max(float(var), 0.0))
 
     @cached_property
     def gain(self) -> tuple[float, float]:
         """Gain of the group over the average of the whole table, and its standard deviation."""
-        return (0.0, 0.0) if self.is_whole else self._beyond(self.search.place, 0)
+        return (0.0, 0.0) if self.is_whole else self._difference(self.search.index, 0)
 
     @property
     def gain_interval(self) -> tuple[float, float]:
@@ -167,28 +167,28 @@ class Found:
         return gain - QUANTILE_95 * std, gain + QUANTILE_95 * std
 
     @property
-    def sure_of_gain(self) -> float:
-        """Probability that it is better than the whole table at all."""
-        return above_zero(*self.gain)
+    def probability_of_gain(self) -> float:
+        """Probability that the group is better than the whole table."""
+        return positive_probability(*self.gain)
 
     @property
-    def told_from_noise(self) -> bool:
-        """Return whether the gain is too large to be only noise of the answers."""
-        return self.sure_of_gain > SURE
+    def is_significant(self) -> bool:
+        """True if the gain is too large to be only noise of the answers."""
+        return self.probability_of_gain > SIGNIFICANT
 
     @cached_property
-    def sure_of_best(self) -> float:
-        """Probability that no other group that was asked for is better."""
+    def probability_of_best(self) -> float:
+        """Probability that no other group of the search is better."""
         rng = np.random.default_rng(0)
         mean, cov = self._sign * self.search.mean, self.search.cov
-        # Rounding leaves eigenvalues just below zero where groups are known to be alike.
+        # Rounding: eigenvalues of similar groups may be just below zero.
         draws = rng.multivariate_normal(mean, cov, size=DRAWS, check_valid="ignore", method="eigh")
-        best = draws[:, [self.search.place]]
+        best = draws[:, [self.search.index]]
         return float((best >= draws).all(axis=1).mean())
 
     @cached_property
     def runner_up(self) -> int | None:
-        """Number of the best group that has no row in common with the recommended one."""
+        """Index of the best group without a row in common with the recommended one, or None."""
         mean = self._sign * self.search.mean
         for i in np.argsort(-mean, kind="stable").tolist():
             if not np.isin(self.search.groups[i].rows, self.members).any():
@@ -197,32 +197,32 @@ class Found:
 
     @property
     def runner_up_better(self) -> float:
-        """Probability that it is the better one."""
+        """Probability that the runner-up is better than the recommended group; 0 without one."""
         if self.runner_up is None:
             return 0.0
-        return above_zero(*self._beyond(self.runner_up, self.search.place))
+        return positive_probability(*self._difference(self.runner_up, self.search.index))
 
     @cached_property
     def effects(self) -> dict[str, float]:
-        """By how much the column varies with each feature alone, the largest first."""
+        """Standard deviation of the target by each feature alone, the largest first."""
         if self.search.model is None:
             return dict.fromkeys((column.name for column in self.features), 0.0)
         return self.search.model.effects()
 
-    def predicted(self) -> np.ndarray:
+    def predict_rows(self) -> np.ndarray:
         """Return the expected value of every row, shape (n_rows,)."""
         if self.search.model is None:
             return np.full(self.memory.n_rows, self.search.mean[0])
         return self._sign * self.search.model.rows()
 
 
-def above_zero(mean: float, std: float) -> float:
-    """Probability that a normal variable is positive."""
+def positive_probability(mean: float, std: float) -> float:
+    """Return the probability that a normal variable is positive."""
     return float(mean > 0.0) if std == 0.0 else float(norm.cdf(mean / std))
 
 
-def memory_of(features: Sequence[Column], neighbours: Sequence[str] = ()) -> MemoryTable:
-    """Return features as a table whose target is not known."""
+def feature_table(features: Sequence[Column], neighbours: Sequence[str] = ()) -> MemoryTable:
+    """Return the features as a table with zeros for the target, which the search does not read."""
     columns = {}
     for column in features:
         n = len(column.labels)
@@ -235,24 +235,24 @@ def memory_of(features: Sequence[Column], neighbours: Sequence[str] = ()) -> Mem
                 f"at most {MOST_CATEGORIES} are accepted as categories. --groups {column.name} "
                 "forms groups of neighbours in alphabetical order"
             )
-        columns[column.name] = values_of(column)
+        columns[column.name] = search_values(column)
     return MemoryTable(columns, np.zeros(len(features[0].values)))
 
 
-def fewest_asked(arguments: argparse.Namespace, n: int) -> int:
-    """Return the minimum size of a group of a table with n rows."""
-    return fewest_rows(arguments.min_rows, n, max(FEWEST, n // GROUPS))
+def smallest_group(arguments: argparse.Namespace, n: int) -> int:
+    """Return the smallest number of rows of a group of a table with n rows."""
+    return fewest_rows(arguments.min_rows, n, max(MIN_GROUP_ROWS, n // GROUPS))
 
 
-def search_asked(
+def search_by_averages(
     features: Sequence[Column],
     oracle: Oracle,
     arguments: argparse.Namespace,
     conditions: tuple[str, ...] = (),
     neighbours: Sequence[str] = (),
-) -> Found:
-    """Ask for averages over groups of rows, and recommend a group."""
-    memory = memory_of(features, neighbours)
+) -> AskedResult:
+    """Search by questions about averages over groups of rows."""
+    memory = feature_table(features, neighbours)
     if all(levels.n_levels == 1 for levels in memory.levels):
         raise UsageError("no groups can be formed: every feature has one and the same value")
     within, confidence = arguments.stop_within, arguments.confidence
@@ -278,7 +278,7 @@ def search_asked(
     if found.enough:
         enough = f"within {within:g} of the best with probability {confidence:g}"
     limits = getattr(oracle, "limits", (-math.inf, math.inf))
-    return Found(
+    return AskedResult(
         found, memory, list(features), arguments.target, arguments.minimize, limits, conditions,
         neighbours, enough,
     )  # fmt: skip
@@ -286,7 +286,10 @@ def search_asked(
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[], object]]:
-    """Show on a terminal how many questions were asked, if tqdm is installed."""
+    """Show a progress bar of ``total`` questions on a terminal, if tqdm is installed.
+
+    Yield the function to call after each answer.
+    """
     if sys.stderr is None or not sys.stderr.isatty() or find_spec("tqdm") is None:
         yield lambda: None
         return
@@ -296,13 +299,13 @@ def _progress(total: int) -> Iterator[Callable[[], object]]:
         yield bar.update
 
 
-def by_chance(values: np.ndarray, size: int, minimize: bool) -> float:
-    """Return what the best of all groups of a size averages if features do not matter, at most.
+def best_by_chance(values: np.ndarray, size: int, minimize: bool) -> float:
+    """Return a bound on the average of the best of all groups of a size, if features do not matter.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
-        The column, which only a report may know.
+        The column, which only a report may read.
     size : int
         Rows of a group; the table has about n / size of them.
     minimize : bool
@@ -311,11 +314,11 @@ def by_chance(values: np.ndarray, size: int, minimize: bool) -> float:
     Returns
     -------
     average : float
-        Exceeded with a probability of ``CHANCE`` by one of the groups, were rows to be dealt out
-        at random: Bonferroni's bound for averages that are about normal.
+        The bound. If rows are assigned to groups at random, one of the groups exceeds it with a
+        probability of at most ``CHANCE``: Bonferroni's bound for averages that are about normal.
     """
     n_groups = max(1.0, len(values) / size)
-    # Without replacement.
+    # Standard error of an average of rows drawn without replacement.
     spread = values.std() * math.sqrt((len(values) - size) / max(1, len(values) - 1) / size)
     far = float(norm.isf(CHANCE / n_groups)) * spread
     return float(values.mean() - far if minimize else values.mean() + far)

@@ -1,6 +1,7 @@
 """``python -m skgpb budget``: ``new``, ``ask``, ``tell``, ``undo`` and ``show`` of campaigns.
 
-They are the methods of :class:`skgpb.lab.experiments.campaigns.Campaigns`, in words.
+Each command calls the method of this name of
+:class:`skgpb.lab.experiments.campaigns.Campaigns`, and prints the result as text or JSON.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from skgpb.lab.cli.arguments import add_seed, given_for
-from skgpb.lab.cli.experiment import Said, add_command, aligned, columns, pairs_of, program
+from skgpb.lab.cli.arguments import add_seed, select_arguments
+from skgpb.lab.cli.experiment import Output, add_command, align_rows, columns, parse_pairs, program
 from skgpb.lab.experiments.campaigns import Campaigns
 from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.texts import quote_name
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command and its own commands to those of a parser."""
+    """Add the command, with its own commands, to the subparsers ``commands``."""
     budget = commands.add_parser(
         "budget",
         help="split a budget between campaigns: new, ask, tell, undo, show",
@@ -58,62 +59,65 @@ def add_parser(commands: Any) -> None:
     add_command(own, "show", _show, "every split, what came back, and the best split by now")
 
 
-def _new(arguments: argparse.Namespace) -> Said:
-    given = given_for(Campaigns.create, arguments)
-    campaigns = Campaigns.create(arguments.run_file, **given)
+def _new(arguments: argparse.Namespace) -> Output:
+    campaigns = Campaigns.create(
+        arguments.run_file, **select_arguments(Campaigns.create, arguments)
+    )
     status = campaigns.status()
     amounts = status["campaigns"].items()
     lines = [
         f"{arguments.run_file}: which split of {format_value(status['budget'])} brings most "
         f"{status['answer'] or 'in all'}?",
-        *columns((name, _in_short(each)) for name, each in amounts),
+        *columns((name, _abbreviate(each)) for name, each in amounts),
     ]
     return status, [*lines, f"next: {program()} budget ask {quote(arguments.run_file)}"]
 
 
-def _ask(arguments: argparse.Namespace) -> Said:
+def _ask(arguments: argparse.Namespace) -> Output:
     split = Campaigns(arguments.run_file).ask(arguments.budget)
     names = " ".join(quote(f"{quote_name(name)}=ANSWER") for name in split["amounts"])
     lines = [f"split {split['split']}", *_amounts(split["amounts"])]
     return split, [*lines, f"then: {program()} budget tell {quote(arguments.run_file)} {names}"]
 
 
-def _tell(arguments: argparse.Namespace) -> Said:
+def _tell(arguments: argparse.Namespace) -> Output:
     campaigns = Campaigns(arguments.run_file)
-    answers = pairs_of(arguments.answers, "tell")
-    split = campaigns.tell(answers, spent=pairs_of(arguments.spent, "--spent"))
-    said = f"split {split['split']}: {format_value(_total(split))} {campaigns.answer}".rstrip()
+    answers = parse_pairs(arguments.answers, "tell")
+    split = campaigns.tell(answers, spent=parse_pairs(arguments.spent, "--spent"))
+    line = f"split {split['split']}: {format_value(_total(split))} {campaigns.answer}".rstrip()
     missing = [name for name, each in split["answers"].items() if each is None]
-    said += f", without {' and '.join(missing)}" if missing else ""
-    return split, [said, *_state(campaigns)]
+    line += f", without {' and '.join(missing)}" if missing else ""
+    return split, [line, *_state(campaigns)]
 
 
-def _undo(arguments: argparse.Namespace) -> Said:
+def _undo(arguments: argparse.Namespace) -> Output:
     campaigns = Campaigns(arguments.run_file)
     split = campaigns.undo()
     return split, [f"split {split['split']} is taken back", *_state(campaigns)]
 
 
-def _show(arguments: argparse.Namespace) -> Said:
+def _show(arguments: argparse.Namespace) -> Output:
     campaigns = Campaigns(arguments.run_file)
     status = campaigns.status()
     names = list(status["campaigns"])
     rows = [["split", *names, status["answer"] or "total"]]
     for each in status["splits"]:
-        told = each["answers"]
-        back = {name: "?" if y is None else format_value(y) for name, y in told.items()}
+        answers = each["answers"]
+        back = {name: "?" if y is None else format_value(y) for name, y in answers.items()}
         cells = [
             f"{format_value(x)} -> {back.get(name, '?')}" for name, x in each["amounts"].items()
         ]
-        rows.append([str(each["split"]), *cells, format_value(_total(each)) if told else "not yet"])
+        rows.append(
+            [str(each["split"]), *cells, format_value(_total(each)) if answers else "not yet"]
+        )
     lines = ["nothing was asked yet"]
     if status["splits"]:
-        lines = ["what each campaign got -> what came back", *aligned(rows)]
+        lines = ["what each campaign got -> what came back", *align_rows(rows)]
     return status, [*lines, "", *_state(campaigns)]
 
 
 def _state(campaigns: Campaigns) -> list[str]:
-    """Return the best split by now, or how many are still to be tried first."""
+    """Return lines on the best split so far, or on the number of first splits told."""
     status = campaigns.status()
     best, n = status["best"], sum(bool(each["answers"]) for each in status["splits"])
     if best is None:
@@ -135,11 +139,11 @@ def _amounts(amounts: Mapping[str, float]) -> list[str]:
 
 
 def _total(split: dict[str, Any]) -> float:
-    """Return what came back from all campaigns together."""
+    """Return the sum of the answers of all campaigns."""
     return sum(each for each in split["answers"].values() if each is not None)
 
 
-def _in_short(amounts: list[float]) -> str:
-    """Return the amounts that a campaign may get."""
+def _abbreviate(amounts: list[float]) -> str:
+    """Write the amounts that a campaign may get, without those in the middle of a long list."""
     few = ", ".join(map(format_value, amounts[:3]))
     return few if len(amounts) <= 3 else f"{few}, ..., {format_value(amounts[-1])}"

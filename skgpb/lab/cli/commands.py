@@ -1,8 +1,8 @@
-"""The parser of ``python -m skgpb``, and what ends a command: a status, and a line if it is not 0.
+"""The parser of ``python -m skgpb``, and the exit status and error messages of its commands.
 
-Whatever is wrong with what the user gave is one line on stderr and exit status 2; it is found
-before the first question is asked wherever that is possible. An interrupt and a reader that goes
-away are no mistakes: the status is what a shell reports for the signal.
+An error in the arguments is one line on stderr and exit status 2; if possible, it is found before
+the first question is asked. An interrupt, or a pipe that is closed, is no error: the status is that
+of a shell for the signal.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from skgpb.lab.cli.arguments import UsageError
 
 # cmd.exe leaves single quotes in the arguments, and splits at the blanks between them.
 LEAVES_QUOTES = os.name == "nt"
-# 128 and the numbers of SIGINT and SIGPIPE.
+# 128 plus the numbers of SIGINT and SIGPIPE.
 INTERRUPTED, READER_GONE = 130, 141
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports errors like every other one: a line, not the usage."""
+    """Parser whose errors are one line, without the usage."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs | {"allow_abbrev": False})
-        # An answer of -1e-5 is no option, which some versions of Python take it for.
+        # Some versions of Python take an answer of -1e-5 for an option.
         self._negative_number_matcher = re.compile(r"-\.?\d|-inf|-nan", re.IGNORECASE)
         self._is_mixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        # By itself argparse has no ANSWER in "tell RUN --query 2 ANSWER": it gives an argument that
-        # may be left out nothing before the first option.
+        # argparse alone finds no ANSWER in "tell RUN --query 2 ANSWER": it decides before the first
+        # option that an optional positional argument is missing.
         if self._subparsers is not None or self._is_mixing:
             return super().parse_known_args(args, namespace)
         self._is_mixing = True
@@ -45,21 +45,22 @@ class _Parser(argparse.ArgumentParser):
             self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
-        from skgpb.lab.datasets.credentials import without_addresses  # takes as long as commands
+        from skgpb.lab.datasets.credentials import mask_addresses  # slow to import
 
-        # The address of a database may have come behind an option that is misspelt.
-        raise UsageError(f"{without_addresses(message)} (see {self.prog} --help)")
+        # The address of a database may follow an option that is misspelt.
+        raise UsageError(f"{mask_addresses(message)} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        # The inherited one is silent where help cannot be written.
+        # The inherited method ignores errors when help cannot be written.
         print(message, end="", file=file)
 
 
 def import_commands(argv: list[str]) -> list[Any]:
-    """Return the modules of the commands, in the order of --help; none for the version alone.
+    """Return the modules of the commands, in the order of --help; none for --version.
 
-    Importing them takes a second. Each has ``add_parser(commands)``, whose parser names what it
-    runs: ``parser.set_defaults(run=function of the arguments)``. What is wrong is a UsageError.
+    Importing them takes a second. Each module has a function ``add_parser(commands)``, which sets
+    the function of the command by ``parser.set_defaults(run=...)``. This function takes the
+    arguments, and raises UsageError if they are wrong.
     """
     if argv[:1] == ["--version"]:
         return []
@@ -79,11 +80,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     status : int
-        0, 2 where an argument or a file is wrong, 130 after an interrupt, 141 where standard
-        output is a pipe that was closed.
+        0 after success, 2 if an argument or a file is wrong, 130 after an interrupt, 141 if
+        standard output is a pipe that was closed.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Names are the user's, and not every terminal has all letters.
+        # Names of columns may have letters that the terminal cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
@@ -105,10 +106,10 @@ def _run_command(argv: list[str]) -> int:
         arguments = _parser(argv).parse_args(argv)
         arguments.run(arguments)
     except UsageError as error:
-        from skgpb.lab.datasets.credentials import without_secrets  # takes as long as commands
+        from skgpb.lab.datasets.credentials import mask_secrets  # slow to import
 
         # The address of a database may stand where a file or an answer belongs.
-        _complain(f"error: {' '.join(without_secrets(str(error), argv).split())}")
+        _complain(f"error: {' '.join(mask_secrets(str(error), argv).split())}")
         return 2
     except KeyboardInterrupt:
         _complain("interrupted")
@@ -119,7 +120,7 @@ def _run_command(argv: list[str]) -> int:
 
 
 def _check_quotes(argv: list[str]) -> None:
-    """Refuse arguments between single quotes where the shell has left these."""
+    """Refuse arguments in single quotes if the shell does not remove these."""
     first = next((i for i, each in enumerate(argv) if each.startswith("'")), len(argv))
     last = next((each for each in argv[first:] if each.endswith("'")), None)
     if LEAVES_QUOTES and last is not None:
@@ -128,18 +129,18 @@ def _check_quotes(argv: list[str]) -> None:
         )
 
 
-def _complain(what: str) -> None:
-    """Print an error to stderr; if that fails, only the exit status reports it."""
+def _complain(message: str) -> None:
+    """Print a message to stderr; if that fails, only the exit status reports the error."""
     if sys.stderr is None:
         return
     try:
-        print(f"skgpb: {what}", file=sys.stderr, flush=True)
+        print(f"skgpb: {message}", file=sys.stderr, flush=True)
     except OSError:
         _give_up(sys.stderr)
 
 
 def _give_up(stream: TextIO) -> None:
-    """Let the rest of a stream vanish: at the end Python would try to write it again."""
+    """Redirect a stream to os.devnull, because Python would flush it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

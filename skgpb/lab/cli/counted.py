@@ -1,4 +1,4 @@
-"""What is said of a search that saw all rows: in memory, or counted by a database."""
+"""The report of a search of visible rows, in memory or in a database."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from skgpb.lab.cli.words import LISTED, count, number, percent
 
 @dataclass(frozen=True)
 class Words:
-    """What is said of the group beside the numbers of the result.
+    """Texts of a report on a search, in addition to the numbers of its result.
 
     Attributes
     ----------
     source : str
-        The table and how much of it was searched.
+        The table, and the part of it that was searched.
     sides : mapping of str to str
         The conditions of the group, by features.
     where : str
-        What selects its rows; empty for all.
+        Condition that selects the rows of the group; empty for all rows.
     chance : str
-        How often chance does as well, where it does.
+        The evidence that the group may be chance.
     verdict : str
-        What the verdict rests on.
+        The evidence for the verdict.
     runner_up : str
         The next best group; empty if there is none.
     how : str
-        How it was found, in a line.
+        The method, in a line.
     method : str
-        The same in sentences, for people who know no more of the search than its name.
+        The method in sentences, for readers who do not know it.
     remarks : sequence of str
-        What may be wrong with the table.
+        Possible errors in the table.
     """
 
     source: str
@@ -48,8 +48,8 @@ class Words:
     remarks: Sequence[str]
 
 
-def report_of(result: dict[str, Any], words: Words) -> Report:
-    """Return what is said of the result."""
+def make_report(result: dict[str, Any], words: Words) -> Report:
+    """Return the report on a result."""
     headline = _headline(result, words)
     lines = [escape(line) for line in headline]
     if words.sides and not _is_whole(result):
@@ -69,7 +69,7 @@ def report_of(result: dict[str, Any], words: Words) -> Report:
 
 
 def _is_whole(result: dict[str, Any]) -> bool:
-    """Return whether all rows are recommended."""
+    """Return whether the recommended group has all rows."""
     return result["n_members"] == result["n_rows"]
 
 
@@ -81,18 +81,18 @@ def _headline(result: dict[str, Any], words: Words) -> list[str]:
     if result["verdict"] == "chance":
         return [f"The group may be chance: {words.chance}."]
     new, whole = result["new_rows_average"], number(result["counted_average_of_table"], 4)
-    said = "The group is real"
+    verdict = "The group is real"
     if new is not None:
         low, high = result["new_rows_interval"]
-        said += (
+        verdict += (
             f": new rows of it are expected to average {number(new, 4)} ({number(low, 4)} to "
             f"{number(high, 4)} with 95 % probability), all rows {whole}"
         )
-    return [f"{said}.", "That holds for tables like this one, and says nothing about causes."]
+    return [f"{verdict}.", "That holds for tables like this one, and says nothing about causes."]
 
 
 def _rows(result: dict[str, Any], words: Words) -> list[tuple[str, str]]:
-    """Return the lines of the report, each with its name."""
+    """Return the lines of the report as pairs of name and text."""
     n, is_whole = result["n_members"], _is_whole(result)
     rows = [
         ("recommended group", f"{count(n, 'row')}, {percent(n / result['n_rows'])} of the table")
@@ -102,7 +102,7 @@ def _rows(result: dict[str, Any], words: Words) -> list[tuple[str, str]]:
     whole = number(result["counted_average_of_table"])
     average = f"{number(result['counted_average'])}, of the whole table {whole}"
     luck, new = result.get("optimism"), result["new_rows_average"]
-    # Not rounding alone: what is printed of the two averages differs.
+    # Only if the two averages differ by more than rounding, as they are printed.
     if luck is not None and luck > 0 and number(new) != number(result["counted_average"]):
         average += f"; about {number(luck, 3)} of this is luck"
     rows.append(("average of these rows", average))
@@ -123,22 +123,25 @@ def _rows(result: dict[str, Any], words: Words) -> list[tuple[str, str]]:
 
 def _effects(effects: dict[str, float], word: str) -> str:
     """Describe by how much the average is higher or lower without each condition."""
-    told = list(effects.items())[:LISTED]
-    said = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in told]
+    largest = list(effects.items())[:LISTED]
+    texts = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in largest]
     more = len(effects) - LISTED
-    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(texts) + (f" and {more} more" if more > 0 else "")
 
 
-def code_said(code: float, target: str, where: str) -> str:
-    """Say that a value looks like a code for missing values, and what to do."""
+def missing_code_remark(code: float, target: str, where: str) -> str:
+    """Write that a value looks like a code for missing values, and how to leave it out."""
     return (
         f"{code:,.6g} is often the value of {target}, far from all others. If it stands for a "
         f"missing value, leave these rows out: --where {where}"
     )
 
 
-def outliers_said(result: dict[str, Any], where: str, extremes: tuple[float, float]) -> str:
-    """Say where outliers are, and as what they count; ``extremes`` are the lowest and highest."""
+def outlier_remark(result: dict[str, Any], where: str, extremes: tuple[float, float]) -> str:
+    """Write where outliers are, and to which values they are clipped.
+
+    ``extremes`` are the smallest and the largest target.
+    """
     low, high = result["outliers_count_as"]
     beyond = [low] * (extremes[0] < low) + [high] * (extremes[1] > high)
     counted = " or ".join(number(end, 4) for end in beyond)

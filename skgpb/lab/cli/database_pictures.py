@@ -17,8 +17,8 @@ from skgpb.lab.tables.conditions import Categories, Condition, Subgroup
 from skgpb.plotting._axes import label_color
 
 
-def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
-    """Ask for the averages along each side of a group, by one query, and draw them.
+def make_panels(table: Any, box: Subgroup, average: float) -> list[Panel]:
+    """Return panels of the averages along each side of a group, after one query for them.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def panels_of(table: Any, box: Subgroup, average: float) -> list[Panel]:
 
 
 def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, rest: str) -> Panel:
-    """Draw the averages along one feature; rows without a value are not drawn."""
+    """Return a panel of the averages along one feature, without rows whose value is missing."""
     n = levels.n_values
     seen = Moments(seen.n[:n], seen.mean[:n], seen.variance[:n])
 
@@ -59,8 +59,10 @@ def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, 
             among = side.among if isinstance(side, Categories) else ()
             chosen = [label in among for label in levels.labels]
             mean = np.where(seen.n > 0, seen.mean, np.nan)
-            pictures.draw_categories(ax, chosen, mean, _spans_of(seen), AVERAGES)
-            pictures.label_categories(ax.xaxis, [said(each) for each in levels.labels], chosen)
+            pictures.draw_categories(ax, chosen, mean, _interval_ends(seen), AVERAGES)
+            pictures.label_categories(
+                ax.xaxis, [format_value(each) for each in levels.labels], chosen
+            )
         else:
             _draw_numbers(ax, levels.edges, side, seen)
         ax.axhline(table.mean, color=label_color(ax), lw=0.8, ls=":")
@@ -74,27 +76,27 @@ def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: M
     """Draw the averages over neighbouring levels."""
     inner = _positions(edges)
     width = np.diff(inner) if len(inner) > 1 else np.ones(1)
-    # The outer levels have no ends of their own.
+    # The outer levels have no outer ends: draw them as wide as their neighbours.
     ends = np.concatenate([inner[:1] - width[:1], inner, inner[-1:] + width[-1:]])
     starts = np.arange(len(seen.n))
     if len(starts) > pictures.PARTS:
         share = np.cumsum(seen.n) / max(int(seen.n.sum()), 1)
         starts = np.flatnonzero(np.diff(np.ceil(pictures.PARTS * share), prepend=-1.0))
-    parts = _joined(seen, starts)
+    parts = _merge_levels(seen, starts)
     middle = 0.5 * (ends[starts] + ends[np.append(starts[1:], len(seen.n))])
     limits = None
     if side is not None and not isinstance(side, Categories):
         low = ends[0] if side.low is None else _positions([side.low])[0]
         limits = (low, ends[-1] if side.high is None else _positions([side.high])[0])
     some = parts.n > 0
-    spans = [end[some] for end in _spans_of(parts)]
+    spans = [end[some] for end in _interval_ends(parts)]
     pictures.draw_averages(ax, middle[some], parts.mean[some], spans, limits, AVERAGES)
     if isinstance(edges[0], date):
         pictures.label_dates(ax.xaxis)
 
 
-def _joined(seen: Moments, starts: np.ndarray) -> Moments:
-    """Join neighbouring levels; ``starts`` are the first ones of each part."""
+def _merge_levels(seen: Moments, starts: np.ndarray) -> Moments:
+    """Merge neighbouring levels into parts; ``starts`` (n_parts,) is the first level of each."""
     n = np.add.reduceat(seen.n, starts)
     mean = np.add.reduceat(seen.n * seen.mean, starts) / np.maximum(n, 1)
     apart = seen.mean - np.repeat(mean, np.diff(starts, append=len(seen.n)))
@@ -103,7 +105,7 @@ def _joined(seen: Moments, starts: np.ndarray) -> Moments:
 
 
 def _positions(values: Sequence[Any]) -> np.ndarray:
-    """Positions of edges on an axis, halfway between whole numbers or days."""
+    """Return positions (n,) of edges on an axis, midway between whole numbers or days."""
     first = values[0]
     whole = isinstance(first, int | date) and not isinstance(first, datetime)
     if isinstance(first, date):
@@ -113,12 +115,12 @@ def _positions(values: Sequence[Any]) -> np.ndarray:
     return np.array([float(each) for each in values]) - 0.5 * whole
 
 
-def _spans_of(seen: Moments) -> list[np.ndarray]:
-    """Ends of the intervals of 95 %, the low ones first."""
+def _interval_ends(seen: Moments) -> list[np.ndarray]:
+    """Return the ends of 95 % intervals of the averages: the low ends, and the high ends."""
     half = QUANTILE_95 * np.sqrt(seen.variance / np.maximum(seen.n - 1, 1))
     return [seen.mean - half, seen.mean + half]
 
 
-def said(value: Any) -> str:
-    """Say a category or an end of an interval, for people."""
+def format_value(value: Any) -> str:
+    """Write a category, or an end of an interval, for people."""
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)

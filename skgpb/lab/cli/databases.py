@@ -9,24 +9,24 @@ from typing import Any
 import skgpb
 from skgpb.exceptions import DatabaseError, ScansSpentError
 from skgpb.lab.cli.arguments import UsageError, rows_or_share, whole
-from skgpb.lab.cli.counted import Words, code_said, outliers_said, report_of
-from skgpb.lab.cli.database_pictures import panels_of, said
-from skgpb.lab.cli.features import in_words
+from skgpb.lab.cli.counted import Words, make_report, missing_code_remark, outlier_remark
+from skgpb.lab.cli.database_pictures import format_value, make_panels
+from skgpb.lab.cli.features import describe_side
 from skgpb.lab.cli.files import check_drawing, check_outputs, write_json, write_report
 from skgpb.lab.cli.pictures import Panel
-from skgpb.lab.cli.tables import check_table, fewest_rows, rows_of, share_of
+from skgpb.lab.cli.tables import check_table, default_min_rows, fewest_rows, row_count
 from skgpb.lab.cli.words import count, number
-from skgpb.lab.datasets.credentials import repeated, secrets_of, shown
+from skgpb.lab.datasets.credentials import find_secrets, safe_address, safe_name
 from skgpb.utils.install import install_command
 
-# Options that go with --sql; all others are about rows in memory, or about questions.
-GOES = {
+# Options that can be combined with --sql; all others are about rows in memory, or about questions.
+WITH_SQL = {
     *("run", "command", "data", "sql", "table", "sample", "max_scans", "features", "target"),
     *("where", "minimize", "min_rows", "seed", "output", "report"),
 }
-# Smaller ones are not told apart.
+# Smallest p-value that is printed; smaller ones are printed as less than this.
 SMALLEST_P = 1e-6
-# For people who know no more of it than its name.
+# The method for readers who do not know it: of all searches, and of a sample, or of all rows.
 METHOD = "The database was asked for counts and averages, and no row left it."
 OF_SAMPLE = (
     "A sample of the rows was searched for the box with the {sought} average, side by side, and "
@@ -74,16 +74,16 @@ def add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> bool:
-    """Return whether a database is searched; find what does not go with that before it is asked."""
+    """Return whether a database is searched; refuse options that cannot be combined with it."""
     if arguments.sql is None:
         for option in ("table", "sample", "max_scans"):
             if getattr(arguments, option) is not None:
                 raise UsageError(f"--{option.replace('_', '-')} is for --sql")
         return False
     if arguments.data is not None:
-        raise UsageError(f"give either a file, {repeated(arguments.data)}, or --sql, not both")
+        raise UsageError(f"give either a file, {safe_name(arguments.data)}, or --sql, not both")
     for option, value in vars(arguments).items():
-        if option not in GOES and value != parser.get_default(option):
+        if option not in WITH_SQL and value != parser.get_default(option):
             raise UsageError(f"--{option.replace('_', '-')} cannot be combined with --sql")
     arguments.data = arguments.sql
     check_table(arguments)
@@ -109,20 +109,20 @@ def search_database(arguments: argparse.Namespace) -> None:
             arguments.target,
             where=arguments.where,
             max_scans=arguments.max_scans,
-            secrets=secrets_of(arguments.sql),
+            secrets=find_secrets(arguments.sql),
         )
         n = table.n_rows
-        least = fewest_rows(arguments.min_rows, n, share_of(n))
+        least = fewest_rows(arguments.min_rows, n, default_min_rows(n))
         found = find_in_database(
             table,
             least,
             minimize=arguments.minimize,
-            n_sample=None if arguments.sample is None else rows_of(arguments.sample, n),
+            n_sample=None if arguments.sample is None else row_count(arguments.sample, n),
             seed=arguments.seed or 0,
         )
         panels: list[Panel] = []
         if arguments.report is not None:
-            panels = panels_of(table, found.subgroup, found.counted_mean)
+            panels = make_panels(table, found.subgroup, found.counted_mean)
     except ScansSpentError as error:
         raise UsageError(f"--max-scans {arguments.max_scans} is too few: {error}") from None
     except (DatabaseError, ValueError) as error:
@@ -130,7 +130,7 @@ def search_database(arguments: argparse.Namespace) -> None:
     finally:
         if expression is not None:
             expression.get_backend().disconnect()
-    source = shown(arguments.sql)
+    source = safe_address(arguments.sql)
     if arguments.table is not None:
         source = f"table {arguments.table} of {source}"
     result = {
@@ -165,8 +165,8 @@ def search_database(arguments: argparse.Namespace) -> None:
         "parameters": {"min_rows": least},
         "version": skgpb.__version__,
     }
-    sides = {name: in_words(found.subgroup[name], said) for name in found.subgroup}
-    report = report_of(result, words_of(result, sides, table.extremes))
+    sides = {name: describe_side(found.subgroup[name], format_value) for name in found.subgroup}
+    report = make_report(result, make_words(result, sides, table.extremes))
     write_report(
         report.lines,
         [
@@ -176,8 +176,10 @@ def search_database(arguments: argparse.Namespace) -> None:
     )
 
 
-def words_of(result: dict[str, Any], sides: dict[str, str], extremes: tuple[float, float]) -> Words:
-    """Return what is said of a search of a table in a database."""
+def make_words(
+    result: dict[str, Any], sides: dict[str, str], extremes: tuple[float, float]
+) -> Words:
+    """Return the texts of the report on a search of a table in a database."""
     left_out, other = result["n_rows_without_target"], result["runner_up"]
     rows = count(result["n_rows"], "row")
     rows += f" ({left_out:,} without {result['target']} left out)" if left_out else ""
@@ -202,15 +204,15 @@ def words_of(result: dict[str, Any], sides: dict[str, str], extremes: tuple[floa
 
 
 def _remarks(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
-    """Name outliers; which rows have them the database does not tell."""
+    """Return remarks on a code for missing values and on outliers, whose rows are unknown."""
     remarks, code, target = [], result["missing_code"], result["target"]
     if code is not None:
-        remarks.append(code_said(code, target, f"with {target} <> {code:.15g}"))
+        remarks.append(missing_code_remark(code, target, f"with {target} <> {code:.15g}"))
     if n := result["n_outliers"]:
         low, high = result["outliers_count_as"]
         outliers = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
         more = f" and {n - len(outliers):,} more" if n > len(outliers) else ""
         remarks.append(
-            outliers_said(result, f", in {count(n, 'row')}: {', '.join(outliers)}{more}", extremes)
+            outlier_remark(result, f", in {count(n, 'row')}: {', '.join(outliers)}{more}", extremes)
         )
     return remarks

@@ -14,22 +14,22 @@ from skgpb.lab.cli.arguments import (
     not_negative,
     whole,
 )
-from skgpb.lab.cli.asked import search_asked
+from skgpb.lab.cli.asked import search_by_averages
 from skgpb.lab.cli.files import check_outputs, check_picture, write_json, write_report
 from skgpb.lab.cli.pictures import PIXELS, draw_photograph
-from skgpb.lab.cli.report import report_of
-from skgpb.lab.cli.result import result_of
+from skgpb.lab.cli.report import make_report
+from skgpb.lab.cli.result import make_result
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.photograph import load_flower
 from skgpb.lab.tables.asking import NoisyAverages
 
-# The smallest groups of the demo are this fraction (1 / n) of the photograph.
+# The smallest groups of the demo have 1 / PARTS of the pixels of the photograph.
 PARTS = 256
 DEMO_OUTPUT, DEMO_PLOT = "skgpb_demo.json", "skgpb_demo.png"
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of a parser."""
+    """Add the command to the subparsers ``commands``."""
     demo = commands.add_parser(
         "demo",
         help="find the brightest region of a photograph, nothing to download",
@@ -65,10 +65,10 @@ def _demo(arguments: argparse.Namespace) -> None:
     oracle = NoisyAverages(brightness, arguments.noise, arguments.seed)
     axes = zip(PIXELS, places.T, strict=True)
     columns = [Column(name, "numbers", values) for name, values in axes]
-    found = search_asked(columns, oracle, arguments)
-    result = result_of(found, oracle, brightness, arguments, "flower.jpg")
+    found = search_by_averages(columns, oracle, arguments)
+    result = make_result(found, oracle, brightness, arguments, "flower.jpg")
     height, width = image.shape[:2]
-    report = report_of(found, result, f"a photograph of {width} x {height} pixels")
+    report = make_report(found, result, f"a photograph of {width} x {height} pixels")
     write_report(
         report.lines,
         [

@@ -11,11 +11,11 @@ import numpy as np
 
 import skgpb
 from skgpb.lab.cli.arguments import UsageError
-from skgpb.lab.cli.counted import Words, code_said, outliers_said
-from skgpb.lab.cli.features import FeatureLimits, limits_of
-from skgpb.lab.cli.tables import SearchTable, fewest_rows, share_of, values_of
-from skgpb.lab.cli.where import written
-from skgpb.lab.cli.words import count, named, number, percent, quoted
+from skgpb.lab.cli.counted import Words, missing_code_remark, outlier_remark
+from skgpb.lab.cli.features import FeatureLimits, side_limits
+from skgpb.lab.cli.tables import SearchTable, default_min_rows, fewest_rows, search_values
+from skgpb.lab.cli.where import quote_column
+from skgpb.lab.cli.words import count, describe_group, number, percent, shell_quote
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.dates import iso_date
 from skgpb.lab.tables import MemoryTable
@@ -23,26 +23,27 @@ from skgpb.lab.tables.checks import missing_code, repeats
 from skgpb.lab.tables.conditions import Subgroup
 from skgpb.lab.tables.finding import Finding, find_and_judge
 
-# Outliers that are named.
+# Number of outliers in a remark.
 NAMED = 5
-# Longer conditions, of hundreds of categories, are for programs.
+# Letters of the longest condition in a report; longer ones, of hundreds of categories, are for
+# programs.
 LONGEST = 2_000
-# Options that are about questions.
+# Options of searches that ask questions.
 ABOUT_QUESTIONS = ("alpha", "stop_within")
 
 
 @dataclass(frozen=True)
-class ExactFound:
-    """The group found in a table, and the columns that define it.
+class ExactResult:
+    """Result of a search of visible rows, in terms of the columns of the file.
 
     Attributes
     ----------
     finding : Finding
         The group and the verdict.
     table : SearchTable
-        Table in which the group was found.
+        The table that was searched.
     target : str
-        Name of the column.
+        Name of the column whose average was sought.
     """
 
     finding: Finding
@@ -51,33 +52,33 @@ class ExactFound:
 
     @cached_property
     def limits(self) -> list[FeatureLimits]:
-        """The conditions that define the recommended group, the most important feature first."""
-        return self.limits_of(self.finding.subgroup, list(self.finding.effects()))
+        """Conditions of the recommended group, the most important feature first."""
+        return self.group_limits(self.finding.subgroup, list(self.finding.effects()))
 
-    def limits_of(self, box: Subgroup, order: list[str] | None = None) -> list[FeatureLimits]:
-        """Return the conditions that define a group, one for each of its features."""
+    def group_limits(self, box: Subgroup, order: list[str] | None = None) -> list[FeatureLimits]:
+        """Return the conditions of a group, by default in the order of its features."""
         columns = {column.name: column for column in self.table.features}
-        return [limits_of(columns[name], box[name]) for name in order or box]
+        return [side_limits(columns[name], box[name]) for name in order or box]
 
-    def where_of(self, limits: list[FeatureLimits]) -> str:
-        """Return the condition that selects the rows of a group from the file."""
-        told = (limit.condition for limit in limits)
-        return " and ".join(filter(None, [*self.table.conditions, *told]))
+    def write_condition(self, limits: list[FeatureLimits]) -> str:
+        """Write the condition that selects the rows of a group from the file."""
+        sides = (limit.condition for limit in limits)
+        return " and ".join(filter(None, [*self.table.conditions, *sides]))
 
 
 def check_exact(arguments: argparse.Namespace) -> None:
-    """Refuse options about questions, because this search asks none."""
+    """Refuse options of searches that ask questions, because this search asks none."""
     for option in ABOUT_QUESTIONS:
         if getattr(arguments, option) is not None:
             name = f"--{option.replace('_', '-')}"
             raise UsageError(f"{name} is for searches that ask questions: give --budget as well")
 
 
-def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactFound:
+def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactResult:
     """Search all rows and judge the result."""
     n = len(table.values)
-    least = fewest_rows(arguments.min_rows, n, share_of(n))
-    columns = {column.name: values_of(column) for column in table.features}
+    least = fewest_rows(arguments.min_rows, n, default_min_rows(n))
+    columns = {column.name: search_values(column) for column in table.features}
     try:
         memory = MemoryTable(columns, table.values)
     except ValueError as error:
@@ -88,11 +89,11 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactFo
     finding = find_and_judge(
         memory, least, minimize=arguments.minimize, rng=rng, groups=table.together
     )
-    return ExactFound(finding, table, arguments.target)
+    return ExactResult(finding, table, arguments.target)
 
 
-def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Everything about a search, for other programs."""
+def make_result(found: ExactResult, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the result of a search as a dict, for other programs."""
     finding, table = found.finding, found.table
     judged, limits = finding.verdict, finding.limits
     members, numbers = np.flatnonzero(finding.rows), table.numbers
@@ -109,9 +110,9 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
         "n_rows": len(table.values),
         "n_members": len(members),
         "members": numbers[members].tolist(),
-        "lower": ends_of(table.features, members, np.min),
-        "upper": ends_of(table.features, members, np.max),
-        "where": found.where_of(found.limits),
+        "lower": feature_extremes(table.features, members, np.min),
+        "upper": feature_extremes(table.features, members, np.max),
+        "where": found.write_condition(found.limits),
         "verdict": judged.verdict,
         "p_value": judged.p_value,
         "n_permutations": judged.n_permutations,
@@ -137,32 +138,35 @@ def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any
     }
 
 
-def ends_of(columns: list[Column], members: np.ndarray, end: Any) -> list[Any]:
-    """Lowest or highest value that rows have of each feature; None of texts."""
-    found: list[Any] = []
+def feature_extremes(columns: list[Column], members: np.ndarray, end: Any) -> list[Any]:
+    """Return the lowest or highest value of each feature among rows; None for texts.
+
+    ``end`` is ``numpy.min`` or ``numpy.max``.
+    """
+    ends: list[Any] = []
     for column in columns:
         values = column.values[members]
         values = values[~np.isnan(values)]
         value = None if column.kind == "texts" or not len(values) else float(end(values))
-        found.append(iso_date(value) if value is not None and column.kind == "dates" else value)
-    return found
+        ends.append(iso_date(value) if value is not None and column.kind == "dates" else value)
+    return ends
 
 
-def _runner_up(found: ExactFound) -> dict[str, Any] | None:
+def _runner_up(found: ExactResult) -> dict[str, Any] | None:
     box = found.finding.runner_up
     if box is None:
         return None
     rows = found.finding.table.rows(box)
     return {
         "n_members": int(rows.sum()),
-        "where": found.where_of(found.limits_of(box)),
+        "where": found.write_condition(found.group_limits(box)),
         "true_average": float(found.table.values[rows].mean()),
     }
 
 
 # -- for people -----------------------------------------------------------------------------------
 
-# For people who know no more of it than its name.
+# The method for readers who do not know it.
 METHOD = (
     "All rows were searched for the box with the {sought} average, side by side. The verdict comes "
     "from the same search in tables whose target was dealt out to the rows at random. What new "
@@ -171,20 +175,20 @@ METHOD = (
 )
 
 
-def words_of(found: ExactFound, result: dict[str, Any]) -> Words:
-    """Return what is said of a search of visible rows."""
-    where = f"--where {quoted(result['where'])}" if result["where"] else ""
+def make_words(found: ExactResult, result: dict[str, Any]) -> Words:
+    """Return the texts of the report on a search of visible rows."""
+    where = f"--where {shell_quote(result['where'])}" if result["where"] else ""
     if len(where) > LONGEST:
         where = f"a condition of {len(where):,} letters, see where in the file of --output"
     runner_up, box = "", found.finding.runner_up
     if box is not None:
         counted = float(found.finding.table.totals([box]).mean[0])
-        group = f"{count(result['runner_up']['n_members'], 'row')}, {named(found.limits_of(box))}"
-        runner_up = f"{group}: {number(counted)}"
+        rows = count(result["runner_up"]["n_members"], "row")
+        runner_up = f"{rows}, {describe_group(found.group_limits(box))}: {number(counted)}"
     least = count(result["parameters"]["min_rows"], "row")
     return Words(
-        source=found.table.said,
-        sides={limit.column.name: limit.said for limit in found.limits},
+        source=found.table.description,
+        sides={limit.column.name: limit.text for limit in found.limits},
         where=where,
         chance=f"in {percent(min(result['p_value'], 1.0))} of the tables whose {found.target} is "
         "dealt out to the rows at random a search finds as much",
@@ -199,13 +203,13 @@ def words_of(found: ExactFound, result: dict[str, Any]) -> Words:
     )
 
 
-def _remarks(found: ExactFound, result: dict[str, Any]) -> list[str]:
-    """Say what may be wrong with the table: codes, rows that belong together, outliers."""
+def _remarks(found: ExactResult, result: dict[str, Any]) -> list[str]:
+    """Return remarks on the table: codes, rows that belong together, outliers."""
     remarks, code = [], result["missing_code"]
     if code is not None:
-        others = f"{written(found.target)} != {code:.15g}"
+        others = f"{quote_column(found.target)} != {code:.15g}"
         where = " and ".join([*found.table.conditions, others])
-        remarks.append(code_said(code, found.target, quoted(where)))
+        remarks.append(missing_code_remark(code, found.target, shell_quote(where)))
     if found.table.together is None:
         remarks += _together(found, result["identity"])
     if outliers := result["outliers"]:
@@ -216,16 +220,16 @@ def _remarks(found: ExactFound, result: dict[str, Any]) -> list[str]:
         )
         more = f" and {len(outliers) - NAMED:,} more" if len(outliers) > NAMED else ""
         values = [each["value"] for each in outliers]
-        remarks.append(outliers_said(result, f": {shown}{more}", (min(values), max(values))))
+        remarks.append(outlier_remark(result, f": {shown}{more}", (min(values), max(values))))
     return remarks
 
 
-def _together(found: ExactFound, identity: str | None) -> list[str]:
-    """Say that rows seem to belong together."""
+def _together(found: ExactResult, identity: str | None) -> list[str]:
+    """Return a remark if rows seem to belong together."""
     if identity is not None:
         return [
             f"{identity} looks like an identity that repeats. If rows of the same {identity} "
-            f"belong together, the verdict and the interval need --group {quoted(identity)}."
+            f"belong together, the verdict and the interval need --group {shell_quote(identity)}."
         ]
     different = repeats(found.finding.table.columns)
     if different is None:

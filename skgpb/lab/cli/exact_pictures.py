@@ -1,4 +1,4 @@
-"""Pictures of a search of visible rows: the group among all rows, and what its sides are for."""
+"""Pictures of a search of visible rows: the group among all rows, and the effects of its sides."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from skgpb.lab.cli import pictures
 from skgpb.lab.cli.asked import QUANTILE_95
-from skgpb.lab.cli.exact import ExactFound
+from skgpb.lab.cli.exact import ExactResult
 from skgpb.lab.cli.features import FeatureLimits
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.words import count
 from skgpb.plotting._axes import label_color
 
-# What is drawn along a feature: the averages and their intervals.
+# Names of the averages along a feature, and of their intervals.
 AVERAGES = "average of rows", "95 % intervals"
 
 
-def panels_of(found: ExactFound) -> list[Panel]:
-    """Pictures of a search, the most telling first."""
+def make_panels(found: ExactResult) -> list[Panel]:
+    """Return the panels of a search, the most informative first."""
     columns = {column.name: column for column in found.table.features}
     limits = list(found.limits)
-    # Features without a side fill up a map.
-    told = found.finding.subgroup
-    rest = [FeatureLimits(column) for name, column in columns.items() if name not in told]
+    # A map needs two features: fill up with features without a side.
+    box = found.finding.subgroup
+    rest = [FeatureLimits(column) for name, column in columns.items() if name not in box]
     panels = []
     if len(columns) > 1:
         first, second = (limits + rest)[:2]
@@ -36,7 +36,7 @@ def panels_of(found: ExactFound) -> list[Panel]:
 
 
 def panel_of_effects(target: str, effects: dict[str, float]) -> Panel:
-    """Return the picture of what each side of the group is for."""
+    """Return the panel of the effect of each side of the group."""
     label = f"average {target} that each side adds"
     return Panel(
         lambda ax: pictures.draw_effects(ax, effects, label, "what matters"),
@@ -44,8 +44,8 @@ def panel_of_effects(target: str, effects: dict[str, float]) -> Panel:
     )
 
 
-def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Panel:
-    """The average of the rows by two features, and the group."""
+def _map(found: ExactResult, first: FeatureLimits, second: FeatureLimits) -> Panel:
+    """Return the panel of averages by two features, over the rows inside all other sides."""
     names = [limit.column.name for limit in (first, second)]
     inside = _on_other_sides(found, names)
 
@@ -53,7 +53,7 @@ def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Pane
         rows = inside & ~first.column.missing & ~second.column.missing
         places = np.flatnonzero(rows)
         shown = [
-            FeatureLimits(limit.column.of_rows(places), limit.low, limit.high, limit.among)
+            FeatureLimits(limit.column.select_rows(places), limit.low, limit.high, limit.among)
             for limit in (first, second)
         ]
         pictures.draw_means(ax, shown, _values(found)[rows], f"average {found.target}")
@@ -71,8 +71,8 @@ def _map(found: ExactFound, first: FeatureLimits, second: FeatureLimits) -> Pane
     return Panel(draw, caption)
 
 
-def _profile(found: ExactFound, limit: FeatureLimits) -> Panel:
-    """The average of the rows on all other sides along one feature."""
+def _profile(found: ExactResult, limit: FeatureLimits) -> Panel:
+    """Return the panel of averages along one feature, over the rows inside all other sides."""
     column, inside = limit.column, _on_other_sides(found, [limit.column.name])
 
     def draw(ax: Any) -> None:
@@ -93,7 +93,7 @@ def _profile(found: ExactFound, limit: FeatureLimits) -> Panel:
 
 
 def _average(target: np.ndarray) -> tuple[float, float, float]:
-    """Average and the ends of its interval of 95 %; NaN without rows."""
+    """Return the average, and the ends of its 95 % interval; NaN without rows."""
     if not len(target):
         return math.nan, math.nan, math.nan
     spread = float(target.std(ddof=1)) if len(target) > 1 else 0.0
@@ -101,13 +101,13 @@ def _average(target: np.ndarray) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def _values(found: ExactFound) -> np.ndarray:
-    """Targets as they count."""
+def _values(found: ExactResult) -> np.ndarray:
+    """Return the clipped targets, shape (n_rows,)."""
     return found.finding.table.y
 
 
-def _on_other_sides(found: ExactFound, names: list[str]) -> np.ndarray:
-    """Return whether each row is on all sides but some."""
+def _on_other_sides(found: ExactResult, names: list[str]) -> np.ndarray:
+    """Return the mask (n_rows,) of the rows inside all sides except those of ``names``."""
     box = found.finding.subgroup
     for name in names:
         box = box.without(name)

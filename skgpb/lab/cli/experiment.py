@@ -1,7 +1,7 @@
 """``python -m skgpb new``, ``ask``, ``tell``, ``undo``, ``show``, ``best`` and ``plot``.
 
-They are the methods of :class:`skgpb.lab.experiments.Experiment`, in words; with ``--json`` each
-one JSON object in a line, for programs.
+Each command calls the method of this name of :class:`skgpb.lab.experiments.Experiment`, and prints
+the result as text, or with ``--json`` as one JSON object in a line, for programs.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from skgpb.lab.cli.arguments import (
     add_confidence,
     add_seed,
     check_confidence,
-    given_for,
     positive,
+    select_arguments,
     whole,
 )
 from skgpb.lab.cli.experiment_picture import draw_experiment
@@ -47,23 +47,23 @@ from skgpb.lab.experiments.reasons import describe_reason
 from skgpb.lab.experiments.sides import format_estimate, format_percent, format_value
 from skgpb.lab.experiments.texts import quote_name, split_pair, to_one_line
 
-# Output of a command: an object for programs, and lines for people.
-Said = tuple[dict[str, Any], list[str]]
+# Result of a command: an object for programs, and lines for people.
+Output = tuple[dict[str, Any], list[str]]
 # Characters between two columns.
 GAP = "  "
-# Parameters that are lists of texts, and the options that give a text each.
+# Parameters that are lists of texts, and the options that add one text each.
 LISTS = {"constraints": "--constraint", "limits": "--limit", "costs": "--cost"}
 
 
 def add_parser(commands: Any) -> None:
-    """Add the commands of experiments to those of a parser."""
+    """Add the commands of experiments to the subparsers ``commands``."""
     _add_new(commands)
     _add_ask(commands)
     _add_tell(commands)
     undo = add_command(
         commands, "undo", _undo, "take back what was told last, an answer or a failure"
     )
-    _add_by(undo)
+    _add_author(undo)
     add_command(commands, "show", _show, "what the experiment is, every query, and what is pending")
     history = add_command(commands, "history", _history, "every query, or what was changed of them")
     history.add_argument(
@@ -96,7 +96,7 @@ def add_parser(commands: Any) -> None:
     note = add_command(commands, "note", _note, "add a note to a query in the notebook")
     note.add_argument("--query", type=whole(1), required=True, metavar="N", help="its number")
     _add_record(note)
-    _add_by(note)
+    _add_author(note)
     change = add_command(
         commands, "change", _change, "go on with other limits, values or constraints"
     )
@@ -127,7 +127,7 @@ def add_parser(commands: Any) -> None:
         ),
     ):
         change.add_argument(option, dest=name, metavar=metavar, help=f"as for new; {none}")
-    _add_by(change)
+    _add_author(change)
     export = add_command(
         commands, "export", _export, "write the notebook to a table for a spreadsheet"
     )
@@ -142,7 +142,7 @@ def add_parser(commands: Any) -> None:
         help="the experiments in a folder",
         description="List the experiments in a folder: how far each is, and its best answer.",
     )
-    every.set_defaults(run=_in_words(_list))
+    every.set_defaults(run=_as_command(_list))
     every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
     every.add_argument("--json", action="store_true", help="print one JSON object instead")
     plot = add_command(
@@ -154,13 +154,13 @@ def add_parser(commands: Any) -> None:
 
 
 def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], Said], what: str
+    commands: Any, name: str, run: Callable[[argparse.Namespace], Output], summary: str
 ) -> argparse.ArgumentParser:
-    """Add a command about a file, which prints what ``run`` returns."""
+    """Add a command on the file of an experiment, which prints the output of ``run``."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=what, description=f"{what[0].upper()}{what[1:]}."
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
     )
-    parser.set_defaults(run=_in_words(run))
+    parser.set_defaults(run=_as_command(run))
     parser.add_argument("run_file", metavar="RUN", help="the file of the experiment")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     return parser
@@ -181,16 +181,16 @@ def _add_new(commands: Any) -> None:
         "between quotes: 'NAME=\"1,4-dioxane\",DMF'",
     )
     lists = {
-        "constraints": "what sides must be together, such as 'A + B <= 100' or 'A + B + C = 1'; "
-        "may be given several times",
+        "constraints": "a rule for several sides, such as 'A + B <= 100' or 'A + B + C = 1'; may "
+        "be given several times",
         "limits": "limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= "
         "8'; tell it with --measured. May be given several times",
         "costs": "what an experiment costs, if some cost more than others: '20 + 0.5*time', or "
         "'100 if catalyst = Pd' for one value of a list. May be given several times; amounts add "
         "up",
     }
-    for name, what in lists.items():
-        add(LISTS[name], dest=name, action="append", default=[], metavar="TEXT", help=what)
+    for name, text in lists.items():
+        add(LISTS[name], dest=name, action="append", default=[], metavar="TEXT", help=text)
     add(
         "--block",
         default="",
@@ -282,10 +282,10 @@ def _add_tell(commands: Any) -> None:
     add("--data", metavar="TABLE", help="report all answers in a table")
     _add_skip(tell)
     _add_record(tell)
-    _add_by(tell)
+    _add_author(tell)
 
 
-def _add_by(parser: argparse.ArgumentParser) -> None:
+def _add_author(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         metavar="NAME",
@@ -293,13 +293,13 @@ def _add_by(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _by(arguments: argparse.Namespace) -> str:
-    """Return who makes a change."""
+def _author(arguments: argparse.Namespace) -> str:
+    """Return the name of the person who makes a change; empty if it is unknown."""
     if arguments.by is not None:
         return arguments.by
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # nobody is logged in
+    except (OSError, KeyError):  # there is no login name
         return ""
 
 
@@ -325,14 +325,14 @@ def _add_skip(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
-    """Let a command print its output, and report errors like every command."""
+def _as_command(command: Callable[[argparse.Namespace], Output]) -> Callable:
+    """Return a function of the arguments that prints the output and the errors of a command."""
 
     def run(arguments: argparse.Namespace) -> None:
         try:
             with warnings.catch_warnings(record=True) as noticed:
                 warnings.simplefilter("default")
-                said, lines = command(arguments)
+                result, lines = command(arguments)
         except TimeoutError as error:
             raise UsageError(str(error)) from error
         except OSError as error:
@@ -342,7 +342,7 @@ def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
             raise UsageError(str(error)) from error
         for each in noticed if sys.stderr is not None else []:
             print(f"skgpb: warning: {' '.join(str(each.message).split())}", file=sys.stderr)
-        print(json.dumps(said, allow_nan=False) if arguments.json else "\n".join(lines))
+        print(json.dumps(result, allow_nan=False) if arguments.json else "\n".join(lines))
 
     return run
 
@@ -350,15 +350,15 @@ def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
 # -- the commands -------------------------------------------------------------------------------
 
 
-def _new(arguments: argparse.Namespace) -> Said:
+def _new(arguments: argparse.Namespace) -> Output:
     _check_skip(arguments)
     if arguments.score and arguments.direction == "minimize":
         raise UsageError("--minimize cannot be combined with --maximize: turn the signs of SCORE")
-    given = given_for(Experiment.create, arguments)
+    given = select_arguments(Experiment.create, arguments)
     experiment = Experiment.create(arguments.run_file, **given)
     status = experiment.status()
     lines = [
-        f"{arguments.run_file}: {_looks_for(status)}",
+        f"{arguments.run_file}: {_goal(status)}",
         *columns((side.name, str(side)) for side in experiment.sides),
         *_rules(status),
     ]
@@ -370,17 +370,17 @@ def _new(arguments: argparse.Namespace) -> Said:
 
 
 def _not_used(status: dict[str, Any]) -> list[str]:
-    """Name the columns of a table that are saved and that nothing is learned from."""
+    """Return a line with the columns of a table that are saved but not used, or no line."""
     names = ", ".join(status["not_used"])
     return [f"saved, but not used without a limit, a score or a block: {names}"] if names else []
 
 
 def program() -> str:
-    """Return how the command line was called; after pipx install there is only ``skgpb``."""
+    """Return the command that runs this program; after pipx install there is only ``skgpb``."""
     return "skgpb" if Path(sys.argv[0]).stem == "skgpb" else "python -m skgpb"
 
 
-def _ask(arguments: argparse.Namespace) -> Said:
+def _ask(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
     if arguments.repeat is not None:
         if arguments.another or arguments.number != 1:
@@ -409,22 +409,22 @@ def _ask(arguments: argparse.Namespace) -> Said:
     measured += f" --measured {' '.join(names)}" if names else ""
     answer = "" if status["score"] else " ANSWER"
     lines.append(f"then: {program()} tell {quote(arguments.run_file)}{answer}{number}{measured}")
-    said = {"queries": queries, "pending": pending}
+    result = {"queries": queries, "pending": pending}
     if reasons:
-        said["reasons"] = [reasons[number] for number in asked]
-    return said, lines
+        result["reasons"] = [reasons[number] for number in asked]
+    return result, lines
 
 
-def _tell(arguments: argparse.Namespace) -> Said:
-    _check_what_is_told(arguments)
+def _tell(arguments: argparse.Namespace) -> Output:
+    _check_tell(arguments)
     experiment = Experiment(arguments.run_file)
-    at = None if arguments.at is None else pairs_of(arguments.at)
+    at = None if arguments.at is None else parse_pairs(arguments.at)
     record = _record(arguments)
     if arguments.data is not None:
         told = experiment.add_table(arguments.data, skip_outside=arguments.skip_outside)
     elif arguments.correct:
         answer = ... if arguments.answer is None else arguments.answer
-        by = _by(arguments)
+        by = _author(arguments)
         with experiment.exclusive():  # both or, after an error, neither
             entry = experiment.correct(
                 arguments.query,
@@ -441,50 +441,50 @@ def _tell(arguments: argparse.Namespace) -> Said:
     elif arguments.failed:
         told = [experiment.fail(arguments.query, at=at, **record)]
     else:
-        found: dict[str, Any] = {}
-        with suppress(ValueError):  # the call of tell reports what is wrong
+        surprises: dict[str, Any] = {}
+        with suppress(ValueError):  # the call of tell reports errors
             measured = record.get("measured", {})
-            said = experiment.surprises(measured, arguments.query)
-            found = {f"{name} = {measured[name]}": each for name, each in said.items()}
+            found = experiment.surprises(measured, arguments.query)
+            surprises = {f"{name} = {measured[name]}": each for name, each in found.items()}
             if arguments.answer is not None:
                 answer = experiment.surprise(arguments.answer, arguments.query, at=at)
-                found |= {} if answer is None else {str(arguments.answer): answer}
+                surprises |= {} if answer is None else {str(arguments.answer): answer}
         told = [
             experiment.tell(
                 arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
             )
         ]
-        for what, each in found.items():
+        for value, each in surprises.items():
             warnings.warn(
-                f"{what} is unusual. {describe_surprise(each)} The answer is saved; `undo` removes "
-                "it, `tell --correct` changes it",
+                f"{value} is unusual. {describe_surprise(each)} The answer is saved; `undo` "
+                "removes it, `tell --correct` changes it",
                 UserWarning,
                 stacklevel=2,
             )
     lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
     if arguments.data is not None:
         lines += _not_used(experiment.status())
-    return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
+    return {"told": told, **_state_entry(experiment)}, [*lines, *_state(experiment)]
 
 
 def _record(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the notes that the arguments give for a query."""
+    """Return the arguments that are notes on a query, by names."""
     given = {name: getattr(arguments, name) for name in ("note", "operator", "date")}
     if arguments.measured:
-        given["measured"] = pairs_of(arguments.measured, "--measured")
+        given["measured"] = parse_pairs(arguments.measured, "--measured")
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _note(arguments: argparse.Namespace) -> Said:
+def _note(arguments: argparse.Namespace) -> Output:
     record = _record(arguments)
     if not record:
         raise UsageError("note needs --note, --operator, --date or --measured")
     experiment = Experiment(arguments.run_file)
-    entry = experiment.annotate(arguments.query, **record, by=_by(arguments))
-    return {"noted": entry}, [f"query {entry['query']}: {_outcome(entry)}", *_written(entry)]
+    entry = experiment.annotate(arguments.query, **record, by=_author(arguments))
+    return {"noted": entry}, [f"query {entry['query']}: {_outcome(entry)}", *_notes_line(entry)]
 
 
-def _change(arguments: argparse.Namespace) -> Said:
+def _change(arguments: argparse.Namespace) -> Output:
     names = (*LISTS, "block", "answer_range", "score")
     rules = {name: given for name in names if (given := getattr(arguments, name)) is not None}
     if not arguments.sides and not rules:
@@ -501,18 +501,18 @@ def _change(arguments: argparse.Namespace) -> Said:
             f"{arguments.run_file} seeks small answers: --maximize is for an experiment that seeks "
             "large ones"
         )
-    experiment.change(arguments.sides, **rules, by=_by(arguments))
+    experiment.change(arguments.sides, **rules, by=_author(arguments))
     status = experiment.status()
     lines = columns((side.name, str(side)) for side in experiment.sides)
     return status, [*lines, *_rules(status), *_state(experiment)]
 
 
-def _expect(arguments: argparse.Namespace) -> Said:
+def _expect(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
-    found, status = experiment.expect(pairs_of(arguments.at)), experiment.status()
+    found, status = experiment.expect(parse_pairs(arguments.at)), experiment.status()
     unit = f" {status['unit']}" if status["unit"] else ""
     lines = [
-        f"{status['answer'] or 'answer'} there: {_expected(found, unit)}",
+        f"{status['answer'] or 'answer'} there: {_format_prediction(found, unit)}",
         f"repeated answers scatter by {format_value(found['noise'], 3)}{unit} (standard deviation)",
         *describe_outcomes(found),
     ]
@@ -521,14 +521,14 @@ def _expect(arguments: argparse.Namespace) -> Said:
     return found, lines
 
 
-def _export(arguments: argparse.Namespace) -> Said:
+def _export(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
     check_outputs({"TABLE": arguments.table}, arguments.run_file)
     write_table(experiment, arguments.table, decimal_comma=arguments.decimal_comma)
     return {"table": arguments.table}, [f"notebook in {arguments.table}"]
 
 
-def _list(arguments: argparse.Namespace) -> Said:
+def _list(arguments: argparse.Namespace) -> Output:
     found = experiments_in(arguments.run_file)
     rows = [["file", "answers", "to do", "best", "last changed", "title"]]
     for each in found:
@@ -536,7 +536,7 @@ def _list(arguments: argparse.Namespace) -> Said:
         unit = f" {each['unit']}" if each["unit"] and best else ""
         n, m = str(each["n_answers"]), str(each["n_pending"])
         rows.append([each["file"], n, m, best + unit, each["changed"], each["title"]])
-    lines = aligned(rows) if found else [f"no experiment in {arguments.run_file}"]
+    lines = align_rows(rows) if found else [f"no experiment in {arguments.run_file}"]
     listed = [each["file"] for each in found]
     there = sorted(path.name for path in Path(arguments.run_file).glob(f"*{ENDING}"))
     if unread := [name for name in there if name not in listed]:
@@ -547,21 +547,21 @@ def _list(arguments: argparse.Namespace) -> Said:
     return {"experiments": found, "unread": unread}, lines
 
 
-def _check_what_is_told(arguments: argparse.Namespace) -> None:
-    """Refuse options that contradict each other."""
-    what = {
+def _check_tell(arguments: argparse.Namespace) -> None:
+    """Refuse options of tell that contradict each other."""
+    choices = {
         "an ANSWER": arguments.answer,
         "--failed": arguments.failed,
         "--skip": arguments.skip,
         "--data": arguments.data,
     }
-    given = [name for name, value in what.items() if value]
+    given = [name for name, value in choices.items() if value]
     if not given and arguments.measured and not arguments.correct:
-        given = ["--measured"]  # from which a score is computed
+        given = ["--measured"]  # a score is computed from it
     of_setting = arguments.correct and arguments.at and not given
     if len(given) != 1 and not of_setting:
         raise UsageError(
-            f"tell takes one of {', '.join(what)}; got {' and '.join(given) or 'none'}"
+            f"tell takes one of {', '.join(choices)}; got {' and '.join(given) or 'none'}"
         )
     _check_skip(arguments)
     if arguments.by is not None and not arguments.correct:
@@ -585,39 +585,41 @@ def _check_skip(arguments: argparse.Namespace) -> None:
         raise UsageError("--skip-outside is for --data")
 
 
-def _undo(arguments: argparse.Namespace) -> Said:
+def _undo(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
-    entry = experiment.undo(by=_by(arguments))
-    said = f"query {entry['query']}: {_outcome(entry)} is taken back"
-    return {"undone": entry, **_after(experiment)}, [said, *_state(experiment)]
+    entry = experiment.undo(by=_author(arguments))
+    line = f"query {entry['query']}: {_outcome(entry)} is taken back"
+    return {"undone": entry, **_state_entry(experiment)}, [line, *_state(experiment)]
 
 
-def _show(arguments: argparse.Namespace) -> Said:
+def _show(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
     status, history = experiment.status(), experiment.history()
-    lines = [f"{status['title'] or arguments.run_file}: {_looks_for(status)}"]
+    lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
     lines += columns((side.name, str(side)) for side in experiment.sides)
     lines += _rules(status)
     if history:
-        lines += ["", *_listed(experiment)]
-    said = {**status, "history": history, "trade_offs": experiment.trade_offs()}
-    return said, [*lines, "", *_state(experiment)]
+        lines += ["", *_list_queries(experiment)]
+    result = {**status, "history": history, "trade_offs": experiment.trade_offs()}
+    return result, [*lines, "", *_state(experiment)]
 
 
-def _history(arguments: argparse.Namespace) -> Said:
+def _history(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
     if not arguments.changes:
         history = experiment.history()
-        return {"history": history}, _listed(experiment) if history else ["nothing was asked yet"]
+        return {"history": history}, _list_queries(experiment) if history else [
+            "nothing was asked yet"
+        ]
     changes = experiment.changes()
     head = ["when", "query", "what", "before", "after", "by"]
     none = ["nothing was corrected or taken back"]
-    lines = aligned([head, *map(describe_change, changes)]) if changes else none
+    lines = align_rows([head, *map(describe_change, changes)]) if changes else none
     return {"changes": changes}, lines
 
 
-def _listed(experiment: Experiment) -> list[str]:
-    """Return a table of all queries, and what was written on them."""
+def _list_queries(experiment: Experiment) -> list[str]:
+    """Return lines with a table of all queries, the notes on them, and remarks on answers."""
     status, history = experiment.status(), experiment.history()
     names, limited = [side.name for side in experiment.sides], experiment.counted
     rows = [
@@ -629,9 +631,9 @@ def _listed(experiment: Experiment) -> list[str]:
         ]
         for e in history
     ]
-    lines = aligned([["query", *names, status["answer"] or "answer", *limited], *rows])
-    written = [(e["query"], *_written(e)) for e in history]
-    lines += [f"query {number}: {text}" for number, *texts in written for text in texts]
+    lines = align_rows([["query", *names, status["answer"] or "answer", *limited], *rows])
+    notes = [(e["query"], *_notes_line(e)) for e in history]
+    lines += [f"query {number}: {text}" for number, *texts in notes for text in texts]
     for each in experiment.replicates():
         numbers = ", ".join(map(str, each["queries"]))
         lines.append(
@@ -644,12 +646,12 @@ def _listed(experiment: Experiment) -> list[str]:
         for each in experiment.blocks()
     ]
     for each in experiment.questionable():
-        said = f"query {each['query']}: {format_value(each['answer'])} is unusual"
-        lines.append(f"{said}. {describe_surprise(each)}")
+        text = f"query {each['query']}: {format_value(each['answer'])} is unusual"
+        lines.append(f"{text}. {describe_surprise(each)}")
     return lines
 
 
-def _best(arguments: argparse.Namespace) -> Said:
+def _best(arguments: argparse.Namespace) -> Output:
     check_confidence(arguments)
     experiment = Experiment(arguments.run_file)
     best = experiment.best(_lengths(arguments.side))
@@ -663,25 +665,25 @@ def _best(arguments: argparse.Namespace) -> Said:
     lines = [
         f"recommended after {count(best['n_answers'], 'answer')}",
         *_setting(best["params"]),
-        f"{status['answer'] or 'answer'} there: {_expected(best, unit)}",
+        f"{status['answer'] or 'answer'} there: {_format_prediction(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
         f"repeated answers scatter by {format_value(best['noise'], 3)}{unit} (standard deviation)",
-        *_apart(status, best, unit),
+        *_block_shift(status, best, unit),
         *describe_preferred_query(best),
         *describe_outcomes(best),
         f"best answer {limits_remark(best)}so far: "
         f"{format_value(top['answer'])}{unit}, of query {top['query']}",
-        *_not_beaten(experiment),
+        *_best_compromises(experiment),
     ]
     if arguments.stop_within is None:
         return best, lines
     found = experiment.may_stop(arguments.stop_within, arguments.confidence)
     lines.append(found["why"])
-    said = ("gap", "expected_gain", "enough", "why")
-    return {**best, **{name: found[name] for name in said}}, lines
+    names = ("gap", "expected_gain", "enough", "why")
+    return {**best, **{name: found[name] for name in names}}, lines
 
 
-def _plot(arguments: argparse.Namespace) -> Said:
+def _plot(arguments: argparse.Namespace) -> Output:
     picture = arguments.output or str(Path(arguments.run_file).with_suffix(".png"))
     experiment = Experiment(arguments.run_file)
     check_outputs({"--output": picture}, arguments.run_file)
@@ -690,16 +692,16 @@ def _plot(arguments: argparse.Namespace) -> Said:
     return {"picture": picture}, [f"picture in {picture}"]
 
 
-# -- in words -----------------------------------------------------------------------------------
+# -- texts --------------------------------------------------------------------------------------
 
 
-def _after(experiment: Experiment) -> dict[str, Any]:
-    """Return the state of an experiment after a change, for programs."""
+def _state_entry(experiment: Experiment) -> dict[str, Any]:
+    """Return the pending queries and the recommendation after a change, for programs."""
     return {"pending": experiment.pending(), "best": experiment.best()}
 
 
 def _rules(status: dict[str, Any]) -> list[str]:
-    """Return the constraints, the limits and the block, one in a line."""
+    """Return a line for each rule: constraints, limits, score, block, range and costs."""
     more = [f"the score is {status['score']}"] if status["score"] else []
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
@@ -710,12 +712,15 @@ def _rules(status: dict[str, Any]) -> list[str]:
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]
 
 
-def _not_beaten(experiment: Experiment) -> list[str]:
-    """Return which results no other one beats in everything of the score, or no line."""
+def _best_compromises(experiment: Experiment) -> list[str]:
+    """Return a line with the results that are Pareto optimal in the parts of the score.
+
+    Return no line without a score of several parts, or without such results.
+    """
     found = experiment.trade_offs()
     if found is None:
         return []
-    wanted = [
+    goals = [
         f"{'large' if is_large else 'small'} {name}"
         for name, is_large in zip(found["names"], found["larger_is_better"], strict=True)
     ]
@@ -723,24 +728,24 @@ def _not_beaten(experiment: Experiment) -> list[str]:
         return []
     numbers = ", ".join(map(str, found["best"]))
     return [
-        f"best compromises so far between {' and '.join(wanted)}: queries {numbers}; they cover "
+        f"best compromises so far between {' and '.join(goals)}: queries {numbers}; they cover "
         f"{format_percent(found['hypervolume'])} of what lies between the worst and the best values"
     ]
 
 
-def _apart(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]:
-    """Return how far the answers of different blocks are apart, in a line, or no line."""
-    apart = best["between_blocks"]
-    if apart is None:
+def _block_shift(status: dict[str, Any], best: dict[str, Any], unit: str) -> list[str]:
+    """Return a line with the standard deviation between blocks, or no line without blocks."""
+    spread = best["between_blocks"]
+    if spread is None:
         return []
     return [
-        f"and shift by {format_value(apart, 3)}{unit} from one {status['block']} to another "
+        f"and shift by {format_value(spread, 3)}{unit} from one {status['block']} to another "
         f"(standard deviation); what is expected is for an average {status['block']}"
     ]
 
 
 def _state(experiment: Experiment) -> list[str]:
-    """Return lines on the state of the experiment: the answers, the best and what is pending."""
+    """Return lines on the state of an experiment: counts, pending queries, recommendation."""
     status, best = experiment.status(), experiment.best()
     counts = [count(status["n_answered"] + status["n_given"], "answer")]
     if status["n_failed"]:
@@ -757,20 +762,20 @@ def _state(experiment: Experiment) -> list[str]:
         setting = ", ".join(
             f"{name} = {format_value(value)}" for name, value in best["params"].items()
         )
-        lines.append(f"recommended so far: {setting}; {_expected(best)}")
+        lines.append(f"recommended so far: {setting}; {_format_prediction(best)}")
         lines += [best["beware"]] if best["beware"] else []
         lines += describe_outcomes(best)
     return lines
 
 
-def _expected(found: dict[str, Any], unit: str = "") -> str:
-    """Return what is expected, with the digits that are known and an interval."""
+def _format_prediction(found: dict[str, Any], unit: str = "") -> str:
+    """Write a prediction with its interval, to as many digits as its error allows."""
     numbers = found["mean"], *found["interval_95"]
     mean, low, high = (format_estimate(number, found["std"]) for number in numbers)
     return f"expected {mean}{unit} (95 %: {low} to {high})"
 
 
-def _written(entry: dict[str, Any]) -> list[str]:
+def _notes_line(entry: dict[str, Any]) -> list[str]:
     """Return the notes on a query as one line, or no line."""
     parts = [entry["note"], entry["operator"] and f"by {entry['operator']}"]
     parts += [f"{name} = {format_value(value)}" for name, value in entry["measured"].items()]
@@ -780,16 +785,17 @@ def _written(entry: dict[str, Any]) -> list[str]:
     return [text] if text else []
 
 
-def _looks_for(status: dict[str, Any]) -> str:
-    what, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
+def _goal(status: dict[str, Any]) -> str:
+    """Write the question of an experiment: where the answer is largest, or smallest."""
+    answer, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
     extreme = "smallest" if status["direction"] == "minimize" else "largest"
     average = "average " if status["regions"] else ""
-    noise = status["noise"]
-    known = "noise unknown" if noise is None else f"noise {format_value(noise)}"
-    return f"where is the {average}{what}{unit} {extreme}? ({known})"
+    noise = "unknown" if status["noise"] is None else format_value(status["noise"])
+    return f"where is the {average}{answer}{unit} {extreme}? (noise {noise})"
 
 
 def _outcome(entry: dict[str, Any]) -> str:
+    """Write the answer to a query, or the status of a query without an answer."""
     if entry["answer"] is None:
         return str(entry["status"])
     return format_value(entry["answer"]) + answer_remark(entry)
@@ -800,12 +806,12 @@ def _setting(params: dict[str, Any]) -> list[str]:
 
 
 def columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return names and texts as lines of two columns."""
-    return [GAP + line for line in aligned([list(pair) for pair in pairs])]
+    """Return pairs of a name and a text as indented lines of two columns."""
+    return [GAP + line for line in align_rows([list(pair) for pair in pairs])]
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with aligned columns."""
+def align_rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -814,18 +820,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _lengths(texts: Sequence[str] | None) -> dict[str, float] | None:
-    """Return the sides of a region, if they are given."""
+    """Return the lengths of the sides of a region by names; None without --side."""
     if texts is None:
         return None
-    pairs = pairs_of(texts, "--side")
+    pairs = parse_pairs(texts, "--side")
     try:
         return {name: float(text) for name, text in pairs.items()}
     except ValueError:
         raise UsageError(f"--side takes NAME=LENGTH, lengths being numbers, got {texts}") from None
 
 
-def pairs_of(texts: Sequence[str], option: str = "--at") -> dict[str, str]:
-    """Names and values of a setting."""
+def parse_pairs(texts: Sequence[str], option: str = "--at") -> dict[str, str]:
+    """Split texts NAME=VALUE of an option into a dict."""
     pairs: dict[str, str] = {}
     for text in texts:
         try:

@@ -15,12 +15,12 @@ from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._words import say
 from skgpb.plotting.slices import legend_handles
 
-# Inches of a panel, and of what is around them.
-PANEL, AROUND = (2.6, 2.2), (0.5, 1.4)
+# Inches of a panel, and of the margins of the figure.
+PANEL, MARGINS = (2.6, 2.2), (0.5, 1.4)
 PANELS_PER_ROW = 3
-# Letters of the title on an inch.
+# Letters of the title per inch.
 LETTERS = 12
-# Digits of a number in it.
+# Digits of a number in the title.
 DIGITS = 4
 
 
@@ -30,7 +30,7 @@ def draw_experiment(experiment: Experiment) -> Any:
     Parameters
     ----------
     experiment : Experiment
-        With an answer at least.
+        An experiment with at least one answer.
 
     Returns
     -------
@@ -50,8 +50,8 @@ def draw_experiment(experiment: Experiment) -> Any:
     d = len(status["sides"])
     columns = min(d, PANELS_PER_ROW)
     rows = -(-d // columns)
-    width = max(columns, 2) * PANEL[0] + AROUND[0]
-    figure = Figure(figsize=(width, (rows + 1) * PANEL[1] + AROUND[1]), layout="constrained")
+    width = max(columns, 2) * PANEL[0] + MARGINS[0]
+    figure = Figure(figsize=(width, (rows + 1) * PANEL[1] + MARGINS[1]), layout="constrained")
     halves: Any = figure.subfigures(2, 1, height_ratios=[rows, 1])
     slices, progress = halves
     ends = range_ends(status["answer_range"])
@@ -59,7 +59,7 @@ def draw_experiment(experiment: Experiment) -> Any:
     draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
     say(figure)
     figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
-    # The title and the names have made the panels smaller.
+    # Fit labels after the layout: the title and the names make the panels smaller.
     figure.draw_without_rendering()
     fit_labels(*figure.get_axes())
     return figure
@@ -91,6 +91,6 @@ def _draw_slices(
     for unused in panels[d:]:
         unused.remove()
     SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value, value_range=ends)
-    # Below, where it hides nothing.
+    # One legend for all panels, below them, where it hides nothing.
     panels[0].get_legend().remove()
     add_legend_of_figure(figure, legend_handles(panels[:d]), 4, fontsize="small")

@@ -1,4 +1,4 @@
-"""Groups of rows in words: the condition on each feature, for people and for ``--where``."""
+"""Conditions of groups as text: on each feature, for people and for ``--where``."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.lab.cli.where import written
+from skgpb.lab.cli.where import quote_column
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.dates import iso_date
-from skgpb.lab.tables.conditions import Categories, Range, literal_of
+from skgpb.lab.tables.conditions import Categories, Range, format_literal
 from skgpb.lab.tables.memory import shortest
 
 # Number of texts of a column in a summary.
 SHOWN = 8
 
 
-def in_words(side: Range | Categories, said: Callable[[Any], str]) -> str:
-    """Say a side of a box, for people; ``said`` writes a value."""
+def describe_side(side: Range | Categories, write: Callable[[Any], str]) -> str:
+    """Write a side of a box for people; ``write`` is the function that writes a value."""
     if isinstance(side, Categories):
         more = len(side.among) - SHOWN
-        text = ", ".join(map(said, side.among[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+        text = ", ".join(map(write, side.among[:SHOWN])) + (f" and {more} more" if more > 0 else "")
     elif side.low is None and side.high is None:
         return "any" if side.missing else "not missing"
     else:
-        text = _ends_in_words(side, said)
+        text = _describe_ends(side, write)
     return f"{text}, or missing" if side.missing and text else text or "missing"
 
 
-def _ends_in_words(side: Range, said: Callable[[Any], str]) -> str:
-    """Say from where to where an interval goes, if possible with ends that belong to it."""
+def _describe_ends(side: Range, write: Callable[[Any], str]) -> str:
+    """Write the ends of an interval, for whole numbers and dates as ends that belong to it."""
     high, belongs = side.high, side.high_belongs
     if not belongs and isinstance(high, int):
         high, belongs = high - 1, True
     elif not belongs and isinstance(high, date) and not isinstance(high, datetime):
         high, belongs = high - timedelta(days=1), True
-    low = "" if side.low is None else f"{'' if side.low_belongs else 'above '}{said(side.low)}"
+    low = "" if side.low is None else f"{'' if side.low_belongs else 'above '}{write(side.low)}"
     if high is None:
         return f"{low} or more" if side.low_belongs else low
-    end = said(high) if belongs else f"below {said(high)}"
+    end = write(high) if belongs else f"below {write(high)}"
     if side.low is None:
         return f"up to {end}" if belongs else end
     return low if side.low == high else f"{low} to {end}"
@@ -56,12 +56,12 @@ class FeatureLimits:
     column : Column
         The feature.
     low, high : float or None
-        Numbers or days that the rows lie between, themselves included; None where the whole table
-        does.
+        Ends of the interval of the rows, in numbers or days; both belong to it. None for an open
+        end.
     among : tuple of str or None
-        The texts that the rows have; None where they have all there are.
+        Texts of the rows; None if all texts satisfy the condition.
     missing : bool or None
-        Whether rows with a missing value are included; None if no value is missing.
+        Whether rows with a missing value satisfy the condition; None if no value is missing.
     """
 
     column: Column
@@ -79,11 +79,11 @@ class FeatureLimits:
         return Range(self.low, self.high, "both", missing)
 
     @property
-    def said(self) -> str:
-        """For people."""
-        return in_words(self._side, self._said)
+    def text(self) -> str:
+        """The condition for people, without the name of the feature."""
+        return describe_side(self._side, self._write)
 
-    def _said(self, value: Any) -> str:
+    def _write(self, value: Any) -> str:
         if self.column.kind == "texts":
             return value
         if self.column.is_boolean:
@@ -95,15 +95,15 @@ class FeatureLimits:
 
     @property
     def condition(self) -> str:
-        """For ``--where``; empty if it holds for all rows."""
-        return self._side.where(written(self.column.name), self._literal)
+        """The condition for ``--where``; empty if all rows satisfy it."""
+        return self._side.where(quote_column(self.column.name), self._literal)
 
     def _literal(self, value: Any) -> str:
-        return literal_of(iso_date(value) if self.column.kind == "dates" else value)
+        return format_literal(iso_date(value) if self.column.kind == "dates" else value)
 
 
-def limits_of(column: Column, side: Range | Categories) -> FeatureLimits:
-    """Say a side of a box in the terms of a column, with ends that belong to it."""
+def side_limits(column: Column, side: Range | Categories) -> FeatureLimits:
+    """Convert a side of a box to the condition on a column, with ends that belong to it."""
     missing = side.missing if column.missing.any() else None
     if isinstance(side, Categories):
         return FeatureLimits(column, among=side.among, missing=missing)

@@ -1,4 +1,4 @@
-"""Files that a command writes: what would keep them from being written, and writing them."""
+"""Files that a command writes: checks before it starts, and writing."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from skgpb.lab.cli.arguments import UsageError
 from skgpb.utils.install import install_command
 
 Writer = Callable[[str], Any]
-#: How the file of a ledger begins.
+#: First bytes of the file of a ledger.
 LEDGER = b'{"format": "skgpb privacy ledger"'
 
 
 def check_outputs(named: Mapping[str, str | None], table: str | None = None) -> None:
-    """Find what would keep results from being written, before anything is spent.
+    """Raise a UsageError if results cannot be written, before any budget is spent.
 
-    ``named`` has what was given for each option, ``table`` is the file that is read.
+    ``named`` has the names of the files by options, ``table`` is the name of the file to read.
     """
-    taken = {} if table is None else {_identity(table): "the table"}
+    owners = {} if table is None else {_identity(table): "the table"}
     for option, name in named.items():
         if name is None:
             continue
         path = Path(name)
-        place = _identity(name)
-        if place in taken:
-            raise UsageError(f"{option} {name} would overwrite {taken[place]}")
-        taken[place] = option
-        reason = _obstacle(path) or (_kept_in(path) if option != "--ledger" else None)
+        identity = _identity(name)
+        if identity in owners:
+            raise UsageError(f"{option} {name} would overwrite {owners[identity]}")
+        owners[identity] = option
+        reason = _obstacle(path) or (_valuable_content(path) if option != "--ledger" else None)
         if reason:
             raise UsageError(f"cannot write {option} {name}: {reason}")
 
 
 def _identity(name: str) -> Any:
-    """Return what all names of one file have in common."""
+    """Return an identity of a file that is the same for all its names."""
     try:
-        found = os.stat(name)
+        status = os.stat(name)
     except OSError:
         return os.path.realpath(name)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def _kept_in(path: Path) -> str | None:
-    """Return what a file keeps that cannot be computed again, or None."""
+def _valuable_content(path: Path) -> str | None:
+    """Return a description of content that cannot be computed again; None without such content."""
     if path.is_file():
         with suppress(OSError, zipfile.BadZipFile), open(path, "rb") as file:
             if file.read(len(LEDGER)) == LEDGER:
@@ -59,7 +59,7 @@ def _kept_in(path: Path) -> str | None:
 
 
 def _obstacle(path: Path) -> str | None:
-    """Return the reason why a file could not be written, or None."""
+    """Return the reason why a file cannot be written; None if it can."""
     there = path
     try:
         if stat.S_ISDIR(path.stat().st_mode):
@@ -74,7 +74,7 @@ def _obstacle(path: Path) -> str | None:
 
 
 def check_drawing(option: str) -> Any:
-    """Find that there is nothing to draw with; otherwise return matplotlib's canvas."""
+    """Raise a UsageError without matplotlib; otherwise return its canvas."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
@@ -85,7 +85,7 @@ def check_drawing(option: str) -> Any:
 
 
 def check_picture(name: str, option: str = "--plot") -> None:
-    """Find what would keep a picture from being drawn."""
+    """Raise a UsageError if a picture of this name cannot be drawn."""
     formats = check_drawing(option).get_supported_filetypes()
     ending = Path(name).suffix.lstrip(".").lower()
     if ending not in formats:
@@ -96,17 +96,18 @@ def check_picture(name: str, option: str = "--plot") -> None:
 
 
 def write_report(summary: list[str], files: Sequence[tuple[str, str | None, Writer]]) -> None:
-    """Write the files that were asked for and print the summary, each even if the other fails.
+    """Write files and print the summary, even if a file cannot be written.
 
-    A file is what it holds, its name or None, and a function that writes it.
+    Each of ``files`` is a description, a name, and a function that writes the file. If the name is
+    None, the file is not written.
     """
-    lines, written = list(summary), []
+    lines, names = list(summary), []
     try:
-        for what, name, write in files:
+        for description, name, write in files:
             if name is not None:
                 write(name)
-                written.append(f"{what} in {name}")
-        lines += ["", *written] if written else []
+                names.append(f"{description} in {name}")
+        lines += ["", *names] if names else []
     except OSError as error:
         name = error.filename or "the results"
         raise UsageError(f"cannot write {name}: {error.strerror or error}") from error
@@ -115,7 +116,7 @@ def write_report(summary: list[str], files: Sequence[tuple[str, str | None, Writ
 
 
 def write_json(result: Mapping[str, Any], name: str) -> None:
-    """Write an entry a line."""
+    """Write a result as one JSON object, with an entry in each line."""
     lines = (f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in result.items())
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     Path(name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The report of a search: lines, and one page with pictures, for people without Python."""
+"""The report of a search: lines for a terminal, and one HTML page with pictures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from skgpb._version import __version__
 from skgpb.lab.cli.pictures import Panel
 from skgpb.plotting._themes import THEMES, theme_style
 
-# Inches and dots per inch: letters can be read on a telephone, lines are sharp on a screen.
+# Inches, and dots per inch: letters are legible on a telephone, lines are sharp on a screen.
 SIZE, DOTS = (5.2, 4.2), 160
 
-# The page, and the sheet of the pages of an experiment.
+# The template of the page, and the style sheet, which the pages of experiments use as well.
 HERE = Path(__file__).parent
 PAGE, STYLE = HERE / "search_page.html", HERE.parent / "app" / "static" / "app.css"
 PICTURES = """<section>
@@ -30,24 +30,24 @@ PICTURES = """<section>
 
 @dataclass(frozen=True)
 class Report:
-    """What is said of a search, on a terminal and on a page.
+    """The report on a search, for a terminal and for an HTML page.
 
     Attributes
     ----------
     title : str
-        What was sought.
+        The average that was sought.
     source : str
-        The table and how much of it was searched.
+        The table, and the part of it that was searched.
     rows : list of (str, str)
-        Lines with their names.
+        Names and texts of the lines.
     remarks : list of list of str
-        Sentences about the limits of the numbers, by lines.
+        Lines of each remark on the limits of the numbers.
     conclusion : str
-        What matters most, as HTML; all else is text.
+        The main result, as HTML; all other texts are plain.
     method : str
-        What the search did, for people who know no more of it than its name.
+        The method in sentences, for readers who do not know it.
     headline : sequence of str
-        What matters most, for a terminal.
+        The main result, for a terminal.
     """
 
     title: str
@@ -60,7 +60,7 @@ class Report:
 
     @property
     def lines(self) -> list[str]:
-        """The report on a terminal: sentences, rows with names of one width, and remarks."""
+        """Lines of the report for a terminal: the headline, rows with aligned names, remarks."""
         width = max(len(name) for name, _ in self.rows)
         lines = [
             f"{self.title} in {self.source}",
@@ -70,18 +70,19 @@ class Report:
             *(f"{name:<{width}}  {text}" for name, text in self.rows),
             *(line for remark in self.remarks for line in ("", *remark)),
         ]
-        # Names and values of a database may have several lines; its condition has to have them.
+        # Names and values may contain line ends, which become blanks, except in the condition for a
+        # database, which must not change.
         return [line if " WHERE " in line else " ".join(line.splitlines()) for line in lines]
 
     def write_page(self, panels: Sequence[Panel], name: str) -> None:
-        """Write a page that needs nothing but itself, with pictures."""
-        said = (f"<dt>{escape(each.strip())}</dt><dd>{_value(x)}</dd>" for each, x in self.rows)
+        """Write the report with pictures as one HTML file, which needs no other files."""
+        rows = (f"<dt>{escape(each.strip())}</dt><dd>{_value(x)}</dd>" for each, x in self.rows)
         figures = "\n".join(_figure(panel) for panel in panels)
         page = Template(PAGE.read_text(encoding="utf-8")).substitute(
             title=escape(self.title),
             source=escape(f"In {self.source}"),
             conclusion=self.conclusion,
-            rows="\n".join(said),
+            rows="\n".join(rows),
             remarks="\n".join(f"<p>{escape(' '.join(remark))}</p>" for remark in self.remarks),
             pictures=PICTURES.format(figures) if panels else "",
             method=escape(self.method),
@@ -92,25 +93,28 @@ class Report:
 
 
 def _value(text: str) -> str:
-    """Write a value; text for a shell or a database in a monospaced font."""
+    """Return a value as HTML, with a monospaced font for a condition."""
     code = text.startswith(("--where", "WHERE "))
     return f"<code>{escape(text)}</code>" if code else escape(text)
 
 
 def _figure(panel: Panel) -> str:
-    """Write a picture with its caption; paper has the light one, whatever the screen shows."""
+    """Return a picture with its caption as HTML, in a light and a dark version.
+
+    The style sheet shows the version of the screen, and prints the light one.
+    """
     width, height = (round(side * DOTS / 2) for side in SIZE)
     caption = escape(panel.caption)
     images = "".join(
-        f'<img class="{theme}" src="{_drawn(panel, theme)}" width="{width}" height="{height}" '
+        f'<img class="{theme}" src="{_data_url(panel, theme)}" width="{width}" height="{height}" '
         f'alt="{caption}">'
         for theme in THEMES
     )
     return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
 
 
-def _drawn(panel: Panel, theme: str) -> str:
-    """Draw a picture for one kind of page, as an address that holds it."""
+def _data_url(panel: Panel, theme: str) -> str:
+    """Draw a picture in one theme; return it as a data URL."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

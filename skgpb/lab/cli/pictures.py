@@ -11,29 +11,29 @@ from typing import Any
 import numpy as np
 from scipy.stats import binned_statistic_2d
 
-from skgpb.lab.cli.asked import QUANTILE_95, Found
+from skgpb.lab.cli.asked import QUANTILE_95, AskedResult
 from skgpb.lab.cli.features import FeatureLimits
-from skgpb.lab.cli.words import count, named
+from skgpb.lab.cli.words import count, describe_group
 from skgpb.lab.datasets.columns import Column
 from skgpb.plotting._axes import RECOMMENDED, label_color, outline_style, shorten
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
-# Inches of a panel; maximum number of panels in a row.
+# Inches of a panel, and maximum number of panels in a row.
 PANEL = (6.0, 4.8)
 SIDE_BY_SIDE = 3
-# Number of features that are drawn along an axis of their own, and in bars.
+# Maximum number of features with a profile, and with a bar.
 PROFILES, BARS = 3, 12
-# Number of groups that are compared.
+# Number of groups in the ranking.
 GROUPS_SHOWN = 8
-# Averages are drawn over parts with at least this many rows; maximum number of parts.
+# Smallest number of rows of a part of an axis with an average, and maximum number of parts.
 ROWS_OF_PART, PARTS = 5, 24
-# More rows than these make a map no clearer.
+# Cost: maximum number of rows that are drawn; more make a map no clearer.
 ROWS_DRAWN = 200_000
 # Maximum number of letters of a name at an axis.
 LETTERS = 26
-# Names of categories stand aslant below an axis if there are more than four, and upright and small
-# if there are more than 14. Of more than 40 only those of the group are named, if they are few.
+# Numbers of categories: above the first, names below an axis are slanted; above the second, upright
+# and small; above the third, only the categories of the group have names, if they are few.
 TURNED, CROWDED, MOST_LABELS = 4, 14, 40
 
 
@@ -44,7 +44,7 @@ class Panel:
     Attributes
     ----------
     draw : callable
-        Draws on axes.
+        Function that draws on axes.
     caption : str
         Caption of the picture.
     """
@@ -53,10 +53,10 @@ class Panel:
     caption: str
 
 
-def panels_of(found: Found) -> list[Panel]:
-    """Pictures of a search of a table, the most telling first."""
+def make_panels(found: AskedResult) -> list[Panel]:
+    """Return the panels of a search that asked for averages, the most informative first."""
     target, order = found.target, list(found.effects)
-    # Features that tell the group come first.
+    # Features with a condition come first.
     order.sort(key=lambda name: name not in found.search.subgroup)
     if len(order) == 1:
         return [_profile(found, order[0]), _ranking(found)]
@@ -89,21 +89,21 @@ def draw_panels(panels: list[Panel], title: str) -> Any:
     return figure
 
 
-# -- what is predicted ---------------------------------------------------------------------------
+# -- predictions ---------------------------------------------------------------------------------
 
 
-def _limits_of(found: Found, name: str) -> FeatureLimits:
+def _find_limits(found: AskedResult, name: str) -> FeatureLimits:
     """Return the limits of the recommended group on a feature."""
-    told = {limit.column.name: limit for limit in found.limits}
+    limits = {limit.column.name: limit for limit in found.limits}
     column = next(column for column in found.features if column.name == name)
-    return told.get(name, FeatureLimits(column))
+    return limits.get(name, FeatureLimits(column))
 
 
-def _draw_map(found: Found, ax: Any, first: str, second: str) -> None:
+def _draw_map(found: AskedResult, ax: Any, first: str, second: str) -> None:
     """Draw the prediction over two features, averaged over the others."""
-    limits = [_limits_of(found, name) for name in (first, second)]
+    limits = [_find_limits(found, name) for name in (first, second)]
     step = -(-found.memory.n_rows // ROWS_DRAWN)
-    draw_means(ax, limits, found.predicted()[::step], f"posterior mean of {found.target}", step)
+    draw_means(ax, limits, found.predict_rows()[::step], f"posterior mean of {found.target}", step)
 
 
 def draw_means(
@@ -123,7 +123,7 @@ def draw_means(
 
 
 def _edges(column: Column, step: int) -> np.ndarray:
-    """Edges of the parts of an axis."""
+    """Return the edges of the parts of an axis, shape (n_parts + 1,)."""
     values = column.values[::step]
     if column.kind == "texts":
         return np.arange(len(column.labels) + 1) - 0.5
@@ -133,7 +133,7 @@ def _edges(column: Column, step: int) -> np.ndarray:
 
 
 def outline(ax: Any, limits: list[FeatureLimits], edges: Any) -> None:
-    """Outline the recommended group, with a box for each pair of categories if they are apart."""
+    """Outline the recommended group, with a rectangle for each pair of stretches of the axes."""
     from matplotlib.patches import Rectangle
 
     for x, width in _stretches(limits[0], edges[0]):
@@ -143,7 +143,7 @@ def outline(ax: Any, limits: list[FeatureLimits], edges: Any) -> None:
 
 
 def _stretches(limit: FeatureLimits, edges: np.ndarray) -> list[tuple[float, float]]:
-    """Return the intervals of the group along an axis: beginnings and lengths."""
+    """Return the intervals of the group along an axis, as pairs of start and length."""
     if limit.column.kind != "texts":
         low = edges[0] if limit.low is None else limit.low
         return [(low, (edges[-1] if limit.high is None else limit.high) - low)]
@@ -155,7 +155,7 @@ def _stretches(limit: FeatureLimits, edges: np.ndarray) -> list[tuple[float, flo
     return [(a - 0.5, b - a + 1.0) for a, b in zip(starts, ends, strict=True)]
 
 
-def _bars(found: Found) -> Panel:
+def _bars(found: AskedResult) -> Panel:
     label = f"standard deviation of {found.target} by the feature alone"
     return Panel(
         lambda ax: draw_effects(ax, found.effects, label, "which features matter"),
@@ -175,9 +175,9 @@ def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> 
     fit_labels(ax)
 
 
-def _profile(found: Found, name: str) -> Panel:
-    """Average and the middle 80 % of the posterior means of rows along one feature."""
-    limit = _limits_of(found, name)
+def _profile(found: AskedResult, name: str) -> Panel:
+    """Return a panel of the posterior means along one feature: average and middle 80 %."""
+    limit = _find_limits(found, name)
 
     def spread(mean: np.ndarray) -> tuple[float, float, float]:
         if not len(mean):
@@ -187,7 +187,7 @@ def _profile(found: Found, name: str) -> Panel:
     def draw(ax: Any) -> None:
         step = -(-found.memory.n_rows // ROWS_DRAWN)
         names = "average posterior mean", "80 % of the rows"
-        values, mean = limit.column.values[::step], found.predicted()[::step]
+        values, mean = limit.column.values[::step], found.predict_rows()[::step]
         draw_profile(ax, limit, values, mean, spread, names)
         finish_profile(ax, name, f"posterior mean of {found.target}")
 
@@ -204,10 +204,11 @@ def draw_profile(
     average: Callable[[np.ndarray], tuple[float, float, float]],
     names: tuple[str, str],
 ) -> None:
-    """Draw averages of rows along a feature, of its categories or of parts with as many rows each.
+    """Draw averages along a feature: of its categories, or of parts with as many rows each.
 
-    ``values`` (n,) and ``target`` (n,) are those of the rows. ``average`` returns that of a part,
-    and the ends of an interval; ``names`` are what these two are called.
+    ``values`` (n,) and ``target`` (n,) are the feature and the target of the rows. The function
+    ``average`` returns the average of targets, and the ends of its interval; ``names`` are the
+    names of both in the legend.
     """
     column = limit.column
     if column.kind == "texts":
@@ -234,20 +235,20 @@ def draw_averages(
     """Draw averages along a number with intervals, and the side of the group, if it has one."""
     ax.fill_between(x, *spans, alpha=0.25, lw=0, label=names[1])
     ax.plot(x, mean, label=names[0])
-    if ends is not None:  # with an edge, because it may be narrow
+    if ends is not None:  # with a line width, because the span may be narrow
         ax.axvspan(*ends, color=RECOMMENDED, alpha=0.2, lw=1.0, label="recommended")
 
 
 def draw_categories(
     ax: Any, chosen: Sequence[bool], mean: np.ndarray, spans: Any, names: tuple[str, str]
 ) -> None:
-    """Draw averages of categories with intervals; ``chosen`` are those of the group."""
+    """Draw averages of categories with intervals; ``chosen`` is the mask of those of the group."""
     for inside in (False, True):
         some = np.flatnonzero((np.asarray(chosen) == inside) & ~np.isnan(mean))
         color = RECOMMENDED if inside else "C0"
         label = "recommended" if inside else f"{names[0]}, with {names[1]}"
         if len(some):
-            # The average of skewed values may lie outside of what most of them span.
+            # The average of skewed values may lie outside the interval of most of them.
             low, high = np.array(spans)[:, some]
             middle, half = (low + high) / 2, (high - low) / 2
             ax.errorbar(some, middle, half, fmt="none", color=color, capsize=3)
@@ -255,13 +256,13 @@ def draw_categories(
 
 
 def finish_profile(ax: Any, name: str, value: str) -> None:
-    """Name the axes of a picture along a feature, and what is drawn."""
+    """Add labels and a legend to the axes of a profile."""
     ax.set(xlabel=name, ylabel=value)
     fit_labels(ax)
     add_legend(ax, 3, above=True)
 
 
-def _ranking(found: Found) -> Panel:
+def _ranking(found: AskedResult) -> Panel:
     def draw(ax: Any) -> None:
         search = found.search
         mean, std = search.mean, np.sqrt(np.maximum(np.diag(search.cov), 0.0))
@@ -270,10 +271,10 @@ def _ranking(found: Found) -> Panel:
         best += [] if 0 in best else [0]
         places = np.arange(len(best))[::-1]
         for place, i in zip(places, best, strict=True):
-            color = RECOMMENDED if i == search.place else "C0"
+            color = RECOMMENDED if i == search.index else "C0"
             bar = {"xerr": QUANTILE_95 * std[i], "color": color, "capsize": 3}
             ax.errorbar(mean[i], place, fmt="o", **bar)
-        names = [_folded(_name(found, i)) for i in best]
+        names = [_wrap(_name(found, i)) for i in best]
         ax.set_yticks(places, names, fontsize="small")
         ax.axvline(mean[0], color=label_color(ax), lw=0.8, ls=":")
         ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
@@ -282,20 +283,20 @@ def _ranking(found: Found) -> Panel:
     return Panel(draw, "The best of the groups that were asked for, and the whole table.")
 
 
-def _name(found: Found, place: int) -> str:
-    if place == 0:
+def _name(found: AskedResult, index: int) -> str:
+    if index == 0:
         return "whole table"
-    if place == found.search.place:
+    if index == found.search.index:
         return "recommended"
-    return named(found.limits_of(found.box_of(found.search.groups[place])))
+    return describe_group(found.group_limits(found.group_box(found.search.groups[index])))
 
 
-def _folded(name: str) -> str:
+def _wrap(name: str) -> str:
     return "\n".join(wrap(name, LETTERS, max_lines=2, placeholder=" …"))
 
 
 def label_axis(limit: FeatureLimits, axis: Any) -> None:
-    """Let an axis show dates and categories."""
+    """Set the labels of an axis whose feature is dates or categories."""
     if limit.column.kind == "dates":
         label_dates(axis)
     elif limit.column.kind == "texts":
@@ -304,7 +305,7 @@ def label_axis(limit: FeatureLimits, axis: Any) -> None:
 
 
 def label_dates(axis: Any) -> None:
-    """Let an axis show dates."""
+    """Set labels of dates on an axis."""
     axis.axis_date()
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -314,7 +315,10 @@ def label_dates(axis: Any) -> None:
 
 
 def label_categories(axis: Any, labels: Sequence[str], chosen: Sequence[bool] = ()) -> None:
-    """Let an axis show categories, which are at 0, 1 and so on; of many only the chosen ones."""
+    """Set labels of categories on an axis, at 0, 1 and so on.
+
+    If there are very many, only the chosen categories get a label.
+    """
     places = list(range(len(labels)))
     if len(labels) > MOST_LABELS:
         places = np.flatnonzero(chosen).tolist() if sum(chosen) <= CROWDED else []
@@ -329,15 +333,15 @@ def label_categories(axis: Any, labels: Sequence[str], chosen: Sequence[bool] = 
 # -- the demo -----------------------------------------------------------------------------------
 
 
-def draw_photograph(found: Found, image: np.ndarray) -> Any:
-    """Draw the photograph, and next to it the estimate from averages."""
+def draw_photograph(found: AskedResult, image: np.ndarray) -> Any:
+    """Draw the photograph, and beside it the posterior mean of its brightness."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
     figure = Figure(figsize=(15.0, 5.2), layout="constrained", dpi=150)
     left, right = figure.subplots(1, 2)
     left.imshow(image)
-    shown = right.imshow(found.predicted().reshape(image.shape[:2]), cmap="viridis")
+    shown = right.imshow(found.predict_rows().reshape(image.shape[:2]), cmap="viridis")
     figure.colorbar(shown, ax=right, label="posterior mean of brightness")
     corners = [column.values[found.members] for column in found.features]
     low, high = (np.array([end(each) for each in corners]) for end in (np.min, np.max))

@@ -1,7 +1,7 @@
 """``search --epsilon``: a search within a budget of differential privacy.
 
-The column goes into a :class:`~skgpb.lab.datasets.PrivateAverages` and nowhere else: what a private
-search prints and writes is made of its answers, the features and what the user gave.
+Only a :class:`~skgpb.lab.datasets.PrivateAverages` reads the column: the output of a private search
+is computed from its answers, the features and the arguments of the user.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Any
 import numpy as np
 
 from skgpb.lab.cli.arguments import UsageError, not_negative, positive
-from skgpb.lab.cli.asked import GROUPS, Found
-from skgpb.lab.cli.tables import FEWEST, SearchTable
+from skgpb.lab.cli.asked import GROUPS, AskedResult
+from skgpb.lab.cli.tables import MIN_GROUP_ROWS, SearchTable
 from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
 from skgpb.lab.datasets.columns import Column
-from skgpb.lab.datasets.ledger import columns_of
-from skgpb.lab.datasets.private import budget_of, check_range
-from skgpb.lab.tables.asking import FIRST
+from skgpb.lab.datasets.ledger import read_public_names
+from skgpb.lab.datasets.private import check_range, row_budget
+from skgpb.lab.tables.asking import SHARE_FIRST
 
-# Times the number of rows: more is reported to be weak.
+# Largest product of delta and the number of rows without a warning.
 LARGEST_DELTA = 0.1
 # Largest noise in the smallest groups, as a share of the range.
 NOISE_SHARE = 0.1
-# An average within this share of the range from an end may come from values beyond that end.
+# An average this close to an end of the range, as a share of it, may be due to values beyond it.
 NEAR_END = 0.1
-# Standard deviations by which the average of the best of many groups may be too good.
+# Standard deviations by which the average of the best of many groups may be too high.
 TOO_GOOD = 6.0
-# Of a yes or no, and of a share, there are no values beyond.
+# Range of shares, and of yes and no: there are no values beyond it.
 SHARES = [0.0, 1.0]
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
-    """Add what a private search takes."""
+    """Add the options of a private search."""
     private = parser.add_argument_group(
         "privacy",
         "The value of one row of the target is protected, with differential privacy, in all that "
@@ -73,7 +73,7 @@ def add_private(parser: argparse.ArgumentParser) -> None:
 
 
 def check_private(arguments: argparse.Namespace) -> None:
-    """Find what does not go together, before the table is read."""
+    """Refuse options that cannot be combined, before the table is read."""
     if arguments.epsilon is None:
         for option in ("delta", "target_range", "ledger"):
             if getattr(arguments, option) is not None:
@@ -83,10 +83,10 @@ def check_private(arguments: argparse.Namespace) -> None:
         return
     if arguments.target_range is None:
         raise UsageError(
-            "--epsilon needs --target-range LOW HIGH, between what values of the target may lie"
+            "--epsilon needs --target-range LOW HIGH, the range of possible values of the target"
         )
-    for option, plain in (("noise", 0.0), ("alpha", None), ("save_rows", None)):
-        if getattr(arguments, option) != plain:
+    for option, default in (("noise", 0.0), ("alpha", None), ("save_rows", None)):
+        if getattr(arguments, option) != default:
             reason = {
                 "save_rows": "it writes the values of the target, which --epsilon protects; "
                 "--output has the numbers of the rows",
@@ -101,27 +101,27 @@ def check_private(arguments: argparse.Namespace) -> None:
         )
     try:
         check_range(arguments.target_range)
-        budget_of(arguments.epsilon, delta_of(arguments))
+        row_budget(arguments.epsilon, get_delta(arguments))
     except ValueError as error:
         raise UsageError(f"--{str(error).replace('_', '-', 1)}") from error
 
 
-def delta_of(arguments: argparse.Namespace) -> float:
-    """Return what was given, or the default."""
+def get_delta(arguments: argparse.Namespace) -> float:
+    """Return the delta of the arguments, or its default."""
     return 0.0 if arguments.delta is None else arguments.delta
 
 
 def private_group_size(n_rows: int, epsilon: float, delta: float) -> int:
-    """Return the default for the fewest rows of a group, from public information only."""
-    budget = budget_of(epsilon, delta)
-    # Standard deviation of the noise in the sum of a group, in ranges.
+    """Return the default minimum size of a group, from public information only."""
+    budget = row_budget(epsilon, delta)
+    # Standard deviation of the noise in the sum over a group, in ranges.
     noise = 1.0 / math.sqrt(2.0 * budget) if delta else math.sqrt(2.0) / budget
     enough = math.ceil(noise / NOISE_SHARE)
-    return max(FEWEST, n_rows // GROUPS, min(enough, n_rows // 2))
+    return max(MIN_GROUP_ROWS, n_rows // GROUPS, min(enough, n_rows // 2))
 
 
 class PrivateOracle:
-    """Averages with the noise that a budget of privacy asks for; each group answers once.
+    """Averages with the noise that a privacy budget requires; each group has one answer.
 
     Parameters
     ----------
@@ -132,21 +132,21 @@ class PrivateOracle:
     ledger : PrivacyLedger, default=None
         The account of all searches of the table.
     rows : ndarray of shape (n,), default=None
-        Numbers of the rows in the table of the ledger, None for all of them.
+        Numbers of the rows in the ledger's table; None for all rows.
 
     Attributes
     ----------
     averages : PrivateAverages
-        Oracle that answers, and counts.
+        Source of the answers, with the privacy account.
     spent_before : float
-        The epsilon that other searches had spent.
+        The epsilon that other searches had spent before.
     noises : list of float
-        Standard deviation of the noise in every answer.
+        Standard deviation of the noise of every answer.
     limits : (low, high)
         Range of every average before noise is added.
     """
 
-    #: The same question has the same answer.
+    #: A repeated question gets the same answer.
     repeats = False
 
     def __init__(
@@ -160,7 +160,8 @@ class PrivateOracle:
         if ledger is None or rows is None:
             self._rows, column = np.arange(len(values)), values
         else:
-            # It counts for every row of the table; no group holds those that are not searched.
+            # The ledger counts for all rows of the table. Rows that are not searched are in no
+            # group, so that their values do not matter.
             self._rows, column = rows, np.full(ledger.n_rows, self.limits[0])
             column[rows] = values
         self.noises: list[float] = []
@@ -168,7 +169,7 @@ class PrivateOracle:
             column,
             arguments.target_range,
             epsilon=arguments.epsilon,
-            delta=delta_of(arguments),
+            delta=get_delta(arguments),
             min_members=arguments.least,
             random_state=arguments.seed,
             ledger=ledger,
@@ -176,11 +177,11 @@ class PrivateOracle:
         self.spent_before: float = self.averages.epsilon_spent_
 
     def affords(self, rows: np.ndarray) -> bool:
-        """Return whether a query for this group would be answered: its budget is not spent."""
+        """Return whether a question about this group would be answered: its budget is not spent."""
         return self.averages.affords(self._rows[rows])
 
     def answer(self, rows: np.ndarray, part: float) -> tuple[float, float]:
-        """Return the average over a group with noise, and the variance of that."""
+        """Return the noisy average over a group, and the variance of its noise."""
         members = self._rows[rows]
         left = 1.0 - float(self.averages.spent_[members].max()) / self.averages.budget
         share = min(1.0, part / left) if left > 0.0 else 1.0
@@ -189,34 +190,34 @@ class PrivateOracle:
         return average, variance
 
 
-def ledger_of(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedger | None:
-    """Return the account of all searches of a table, None without a ledger.
+def open_ledger(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedger | None:
+    """Return the account of all searches of a table; None without --ledger.
 
-    It knows the table by the columns that were features of the first search.
+    The ledger recognises the table by the columns that were features of the first search.
     """
     if arguments.ledger is None:
         return None
     file, features = table.file, arguments.features
     try:
-        named = set(columns_of(arguments.ledger))
+        recorded = set(read_public_names(arguments.ledger))
         # If none of them exists, it is another table, as the ledger will detect.
-        known_by = [name for name in file.names(features) if name in named] or features
-        # As texts, so that it does not matter what each search takes them for.
-        public = {column.name: _cells_of(column) for column in file.read(known_by, known_by)}
+        names = [name for name in file.names(features) if name in recorded] or features
+        # Read them as texts, because searches may read them as other kinds.
+        public = {column.name: _cell_texts(column) for column in file.read(names, names)}
         return PrivacyLedger(arguments.ledger, public, target=table.target)
     except ValueError as error:
         raise UsageError(f"--ledger: {error}") from error
 
 
-def _cells_of(column: Column) -> np.ndarray:
-    """Return the texts of a column, shape (n_rows,)."""
+def _cell_texts(column: Column) -> np.ndarray:
+    """Return the texts of a column, empty for missing values, shape (n_rows,)."""
     texts = np.array(["", *column.labels], dtype=object)
     return texts[np.where(column.missing, -1, np.nan_to_num(column.values)).astype(np.intp) + 1]
 
 
 @contextmanager
-def ledger_told(arguments: argparse.Namespace) -> Iterator[None]:
-    """Say in a line that the ledger cannot be read or written, or does not go with the table."""
+def ledger_errors(arguments: argparse.Namespace) -> Iterator[None]:
+    """Convert errors of the ledger into a UsageError: its file, or the table, is wrong."""
     try:
         yield
     except ValueError as error:
@@ -234,31 +235,31 @@ def private_oracle(
     ledger: PrivacyLedger | None = None,
     rows: np.ndarray | None = None,
 ) -> PrivateOracle:
-    """Return the source of private answers, and resolve options that depend on the table size."""
+    """Return the source of private answers; set options whose defaults depend on the table size."""
     n = len(values)
     if arguments.least is None:
-        arguments.least = private_group_size(n, arguments.epsilon, delta_of(arguments))
+        arguments.least = private_group_size(n, arguments.epsilon, get_delta(arguments))
     if arguments.budget is None:
-        # So that the first groups are all of the table, once.
-        arguments.budget = math.ceil((n // arguments.least + 1) / FIRST)
+        # So many that the first groups cover the whole table once.
+        arguments.budget = math.ceil((n // arguments.least + 1) / SHARE_FIRST)
     return PrivateOracle(values, arguments, ledger, rows)
 
 
 def privacy_entry(
-    oracle: PrivateOracle, arguments: argparse.Namespace, found: Found
+    oracle: PrivateOracle, arguments: argparse.Namespace, found: AskedResult
 ) -> dict[str, Any]:
     """Return the privacy part of the report, for other programs."""
     averages = oracle.averages
     spent = averages.epsilon_spent_
     return {
-        # Others who share the ledger may have a larger budget.
+        # Another search with this ledger may have a larger budget.
         "epsilon": max(averages.epsilon, spent),
         "delta": averages.delta,
         "epsilon_spent": spent,
         "epsilon_spent_before": oracle.spent_before,
         "ledger": arguments.ledger,
         "noise_law": "gaussian" if averages.delta else "laplace",
-        # In zCDP, by which Gaussian noise is counted.
+        # The loss by Gaussian noise is an amount of zCDP.
         "rho": averages.budget if averages.delta else None,
         "rho_spent": float(averages.spent_.max()) if averages.delta else None,
         "target_range": list(arguments.target_range),
@@ -266,13 +267,13 @@ def privacy_entry(
         "noise": [min(oracle.noises), max(oracle.noises)],
         "protected": f"the value of {arguments.target} in any one row",
         "public": ["features", "rows and group sizes", "target_range"],
-        # With a seed the noise can be repeated, and so be taken off.
+        # Anybody who knows the seed can reproduce the noise and subtract it.
         "holds": arguments.seed is None,
     }
 
 
-def _end_of_range(found: Found, low: float, high: float) -> float | None:
-    """Return the end of the range that the noisy average may equal, or None."""
+def _end_of_range(found: AskedResult, low: float, high: float) -> float | None:
+    """Return the end of the range near the noisy average; None if it is near no end."""
     near, far = NEAR_END * (high - low), TOO_GOOD * found.std
     if found.mean > high - near and found.mean + far >= high:
         return high
@@ -282,7 +283,7 @@ def _end_of_range(found: Found, low: float, high: float) -> float | None:
 
 
 def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
-    """Return lines that say what is protected, what is not, and what was spent."""
+    """Return lines on the protected values, the public information, and the budget spent."""
     if not privacy["holds"]:
         return [
             "NOT PRIVATE: with --seed the noise can be repeated and taken off by whoever knows "
@@ -302,13 +303,13 @@ def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
         weak.append(
             f"That is a weak promise: delta should be far less than one over the {n_rows:,} rows."
         )
-    told, before = "this search prints and writes", ""
+    output, before = "this search prints and writes", ""
     if privacy["ledger"] is not None:
-        told = f"this search and all others with the ledger {privacy['ledger']} print and write"
+        output = f"this search and all others with the ledger {privacy['ledger']} print and write"
         before = f", {privacy['epsilon_spent_before']:.4g} of it before this search"
     return [
         f"Privacy: {privacy['protected']} is protected with epsilon = {privacy['epsilon']:g} and "
-        f"delta = {privacy['delta']:g} in all that {told}; spent were "
+        f"delta = {privacy['delta']:g} in all that {output}; spent were "
         f"{privacy['epsilon_spent']:.4g}{before}.",
         *weak,
         f"Taken to be public: the features, which rows there are, the sizes of groups, and that "

@@ -1,21 +1,21 @@
-"""The report of a search that asked, with its conclusions: what is printed, and the page."""
+"""The report on a search that asked for averages, for a terminal and for an HTML page."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any
 
-from skgpb.lab.cli.asked import Found
+from skgpb.lab.cli.asked import AskedResult
 from skgpb.lab.cli.html_report import Report
 from skgpb.lab.cli.private import privacy_remark
-from skgpb.lab.cli.words import LISTED, chances, count, named, number, percent, quoted
+from skgpb.lab.cli.words import LISTED, chances, count, describe_group, number, percent, shell_quote
 
-# Features below this share of the largest effect do not matter.
+# Features with less than this share of the largest effect are reported as hardly important.
 MATTERS = 0.1
 
 
-def report_of(found: Found, result: dict[str, Any], source: str) -> Report:
-    """Return what is said of the result."""
+def make_report(found: AskedResult, result: dict[str, Any], source: str) -> Report:
+    """Return the report on the result of a search."""
     return Report(
         title=f"{result['sought'].capitalize()} average of {found.target}",
         source=source,
@@ -26,13 +26,13 @@ def report_of(found: Found, result: dict[str, Any], source: str) -> Report:
     )
 
 
-def _rows(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines of the report of a search, each with its name."""
+def _rows(found: AskedResult, result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines of the report as pairs of name and text."""
     low, high = result["interval_95"]
     whole = found.is_whole
-    told = [limit for limit in found.limits if limit.condition] or found.limits
-    named = [(f"  {limit.column.name}", limit.said) for limit in told]
-    exact = [("exactly these rows", f"--where {quoted(found.where)}")] if found.where else []
+    limits = [limit for limit in found.limits if limit.condition] or found.limits
+    conditions = [(f"  {limit.column.name}", limit.text) for limit in limits]
+    exact = [("exactly these rows", f"--where {shell_quote(found.where)}")] if found.where else []
     true = []
     if "true_average" in result:
         text = (
@@ -46,19 +46,19 @@ def _rows(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
             f"{count(result['n_members'], 'row')}, "
             f"{percent(result['n_members'] / result['n_rows'])} of the table",
         ),
-        *named,
+        *conditions,
         *(exact if result["command"] == "search" else []),
         (
             "average found",
             f"{number(result['posterior_mean'])}, with 95 % probability between {number(low)} "
             f"and {number(high)}",
         ),
-        *([] if whole else _compared(found)),
+        *([] if whole else _comparison(found)),
         ("what matters", _matters(found)),
         (
             "questions asked",
             f"{result['n_rounds']:,} on {count(result['n_groups_asked'], 'group')}, "
-            + _noise_of(result),
+            + _describe_noise(result),
         ),
         ("how it was found", _how(result)),
         ("smallest group asked", count(result["smallest_group_asked"], "row")),
@@ -68,13 +68,11 @@ def _rows(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _compared(found: Found) -> list[tuple[str, str]]:
-    """Compare the group with the whole table and with the best of the others."""
+def _comparison(found: AskedResult) -> list[tuple[str, str]]:
+    """Return the lines that compare the group with the whole table and with the runner-up."""
     low, high = found.gain_interval
     verdict = (
-        "more than the noise of the answers"
-        if found.told_from_noise
-        else "which may be noise alone"
+        "more than the noise of the answers" if found.is_significant else "which may be noise alone"
     )
     word = "lower" if found.minimizes else "higher"
     rows = [
@@ -84,25 +82,25 @@ def _compared(found: Found) -> list[tuple[str, str]]:
             f"{number(high)}: {verdict}",
         )
     ]
-    place = found.runner_up
-    if place is not None:
-        group = found.search.groups[place]
+    index = found.runner_up
+    if index is not None:
+        group = found.search.groups[index]
+        mean, chance = number(found.group_mean(index)), chances(found.runner_up_better)
         rows.append(
             (
                 "runner-up",
                 f"{count(len(group.rows), 'row')}, "
-                f"{named(found.limits_of(found.box_of(group)))}: "
-                f"{number(found.mean_of(place))} ({chances(found.runner_up_better)} chance that it "
-                "is the better one)",
+                f"{describe_group(found.group_limits(found.group_box(group)))}: "
+                f"{mean} ({chance} chance that it is the better one)",
             )
         )
-    asked = len(found.search.groups)
-    sure = f"{chances(found.sure_of_best)} that no other of the {asked:,} groups asked is better"
-    return [*rows, ("how sure", sure)]
+    n, chance = len(found.search.groups), chances(found.probability_of_best)
+    text = f"{chance} that no other of the {n:,} groups asked is better"
+    return [*rows, ("how sure", text)]
 
 
 def _how(result: dict[str, Any]) -> str:
-    """Say who chose among the groups, and why."""
+    """Describe the method that chose among the groups, and the reason for it."""
     predicted = result["r2_loo"]
     if result["engine"] == "model":
         return (
@@ -117,8 +115,8 @@ def _how(result: dict[str, Any]) -> str:
     )
 
 
-def _matters(found: Found) -> str:
-    """Say which features matter."""
+def _matters(found: AskedResult) -> str:
+    """Write the features that matter, with their effects."""
     effects = found.effects
     largest = max(effects.values())
     if largest == 0.0:
@@ -131,8 +129,8 @@ def _matters(found: Found) -> str:
     return text + (f"; hardly {', '.join(hardly[:LISTED])}" if hardly else "")
 
 
-def _chance(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say how good groups drawn at random look; it is no verdict, for the group was sought."""
+def _chance(found: AskedResult, result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return a line with the best average by chance; it is no verdict, for the group was sought."""
     if "best_by_chance" not in result:
         return []
     side = "below" if found.minimizes else "above"
@@ -140,8 +138,8 @@ def _chance(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
     return [("by chance", text + number(result["best_by_chance"]))]
 
 
-def _noise_of(result: dict[str, Any]) -> str:
-    """Say how noisy the answers were."""
+def _describe_noise(result: dict[str, Any]) -> str:
+    """Describe the noise of the answers."""
     if "privacy" in result:
         least, most = (f"{noise:,.3g}" for noise in result["privacy"]["noise"])
         return f"with noise of {least}" + (f" to {most}" if least != most else "")
@@ -149,8 +147,8 @@ def _noise_of(result: dict[str, Any]) -> str:
     return f"each answer with noise of {number(noise)}" if noise else "answered exactly"
 
 
-def _remarks(found: Found, result: dict[str, Any]) -> list[list[str]]:
-    """Return warnings about the limits of the numbers."""
+def _remarks(found: AskedResult, result: dict[str, Any]) -> list[list[str]]:
+    """Return remarks on the limits of the numbers, each as lines."""
     remarks = []
     if found.is_whole and len(found.search.groups) > 1:
         remarks.append(["As far as these answers say, no group is better than the whole table."])
@@ -163,8 +161,8 @@ def _remarks(found: Found, result: dict[str, Any]) -> list[list[str]]:
     return remarks
 
 
-def _conclusion(found: Found, result: dict[str, Any]) -> str:
-    """Say in sentences what matters most."""
+def _conclusion(found: AskedResult, result: dict[str, Any]) -> str:
+    """Return the main result in sentences, as HTML."""
     word = "lower" if found.minimizes else "higher"
     target = escape(found.target)
     if found.is_whole:
@@ -172,7 +170,7 @@ def _conclusion(found: Found, result: dict[str, Any]) -> str:
             f"<p>No group is known to have a {word} average of {target} than the whole table.</p>"
         )
     group = " and ".join(
-        f"<strong>{escape(limit.column.name)}</strong> {escape(limit.said)}"
+        f"<strong>{escape(limit.column.name)}</strong> {escape(limit.text)}"
         for limit in found.limits
         if limit.condition
     )
@@ -181,7 +179,7 @@ def _conclusion(found: Found, result: dict[str, Any]) -> str:
     more = "" if "privacy" in result else ": ask more questions"
     noise = (
         "This can be told from the noise of the answers."
-        if found.told_from_noise
+        if found.is_significant
         else f"<strong>This may be noise alone</strong>{more}."
     )
     return (
@@ -193,7 +191,7 @@ def _conclusion(found: Found, result: dict[str, Any]) -> str:
 
 
 def _method(result: dict[str, Any]) -> str:
-    """Describe what the search did, and which data it did not see."""
+    """Describe the method in sentences, and the data that the search did not read."""
     if result["engine"] == "model":
         how = (
             "A Gaussian process learned from the answers and proposed boxes. The best boxes "

@@ -1,4 +1,4 @@
-"""Everything about a search that asked, for other programs."""
+"""The result of a search that asked for averages, for other programs."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import Any
 import numpy as np
 
 import skgpb
-from skgpb.lab.cli.asked import Found, by_chance
-from skgpb.lab.cli.exact import ends_of
+from skgpb.lab.cli.asked import AskedResult, best_by_chance
+from skgpb.lab.cli.exact import feature_extremes
 from skgpb.lab.cli.private import PrivateOracle, privacy_entry
 from skgpb.lab.tables.asking import Oracle
 
 
-def result_of(
-    found: Found,
+def make_result(
+    found: AskedResult,
     oracle: Oracle,
     values: np.ndarray | None,
     arguments: argparse.Namespace,
     source: str,
     rows: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Everything about a search, with the truth that only the report may know.
+    """Return the result of a search as a dict.
 
-    It does not where the search is private: ``values`` is None then. ``rows`` are the numbers of
-    the rows in the file, None where all of it was searched.
+    ``values`` (n,) is the column, for averages that only the report may show; None if the search is
+    private. ``rows`` are the numbers of the searched rows in the file; None for all rows.
     """
     search, members = found.search, found.members
     if values is None:
         assert isinstance(oracle, PrivateOracle)
-        known: dict[str, Any] = {"privacy": privacy_entry(oracle, arguments, found)}
+        extra: dict[str, Any] = {"privacy": privacy_entry(oracle, arguments, found)}
     else:
-        known = {
+        extra = {
             "true_average": float(values[members].mean()),
             "true_average_of_table": float(values.mean()),
-            "best_by_chance": by_chance(values, len(members), found.minimizes),
+            "best_by_chance": best_by_chance(values, len(members), found.minimizes),
         }
     sizes = [len(group.rows) for group in search.groups]
     singly = {int(group.rows[0]) for group in search.groups if len(group.rows) == 1}
@@ -50,19 +50,19 @@ def result_of(
         "n_rows": found.memory.n_rows,
         "n_members": len(members),
         "members": (members if rows is None else rows[members]).tolist(),
-        "lower": ends_of(found.features, members, np.min),
-        "upper": ends_of(found.features, members, np.max),
+        "lower": feature_extremes(found.features, members, np.min),
+        "upper": feature_extremes(found.features, members, np.max),
         "where": found.where,
         "posterior_mean": found.mean,
         "posterior_std": found.std,
         "interval_95": list(found.interval),
         "gain": gain,
         "gain_interval_95": list(found.gain_interval),
-        "probability_better_than_table": found.sure_of_gain,
-        "probability_best_of_groups_asked": found.sure_of_best,
+        "probability_better_than_table": found.probability_of_gain,
+        "probability_best_of_groups_asked": found.probability_of_best,
         "runner_up": _runner_up(found),
         "effects_of_features": found.effects,
-        **known,
+        **extra,
         "engine": search.engine,
         "r2_loo": search.r2_loo if search.model is not None else None,
         "n_rounds": search.n_answers,
@@ -83,14 +83,14 @@ def result_of(
     }
 
 
-def _runner_up(found: Found) -> dict[str, Any] | None:
-    place = found.runner_up
-    if place is None:
+def _runner_up(found: AskedResult) -> dict[str, Any] | None:
+    index = found.runner_up
+    if index is None:
         return None
-    group = found.search.groups[place]
+    group = found.search.groups[index]
     return {
         "n_members": len(group.rows),
-        "where": found.where_of(found.limits_of(found.box_of(group))),
-        "posterior_mean": found.mean_of(place),
+        "where": found.write_condition(found.group_limits(found.group_box(group))),
+        "posterior_mean": found.group_mean(index),
         "probability_better": found.runner_up_better,
     }

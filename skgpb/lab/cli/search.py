@@ -19,12 +19,12 @@ from skgpb.lab.cli.arguments import (
     rows_or_share,
     whole,
 )
-from skgpb.lab.cli.asked import fewest_asked, search_asked
-from skgpb.lab.cli.counted import report_of as counted_report_of
+from skgpb.lab.cli.asked import search_by_averages, smallest_group
+from skgpb.lab.cli.counted import make_report as make_counted_report
 from skgpb.lab.cli.databases import add_database, check_database, search_database
-from skgpb.lab.cli.exact import check_exact, search_exactly, words_of
-from skgpb.lab.cli.exact import result_of as exact_result_of
-from skgpb.lab.cli.exact_pictures import panels_of as exact_panels_of
+from skgpb.lab.cli.exact import check_exact, make_words, search_exactly
+from skgpb.lab.cli.exact import make_result as make_exact_result
+from skgpb.lab.cli.exact_pictures import make_panels as make_exact_panels
 from skgpb.lab.cli.files import (
     check_drawing,
     check_outputs,
@@ -33,19 +33,19 @@ from skgpb.lab.cli.files import (
     write_report,
 )
 from skgpb.lab.cli.html_report import Report
-from skgpb.lab.cli.pictures import Panel, draw_panels, panels_of
-from skgpb.lab.cli.report import report_of
-from skgpb.lab.cli.result import result_of
+from skgpb.lab.cli.pictures import Panel, draw_panels, make_panels
+from skgpb.lab.cli.report import make_report
+from skgpb.lab.cli.result import make_result
 from skgpb.lab.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.lab.cli.words import count
 from skgpb.lab.tables.asking import NoisyAverages, Oracle
 
-# A search needs two groups of two rows.
+# Smallest number of rows of a search: two groups of two rows.
 FEWEST_ROWS = 4
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of a parser."""
+    """Add the command to the subparsers ``commands``."""
     search = commands.add_parser(
         "search",
         help="search a table for the group of rows with the highest average of a column",
@@ -144,28 +144,38 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
     is_private = arguments.epsilon is not None
     arguments.least = None
     if not is_private or arguments.min_rows is not None:
-        arguments.least = fewest_asked(arguments, n)
-    known: np.ndarray | None = None if is_private else values
-    with private.ledger_told(arguments):
+        arguments.least = smallest_group(arguments, n)
+    visible: np.ndarray | None = None if is_private else values
+    with private.ledger_errors(arguments):
         oracle: Oracle = NoisyAverages(values, arguments.noise, arguments.seed or 0)
         if is_private:
-            # From here on the column is known to the oracle alone.
-            ledger = private.ledger_of(table, arguments)
+            # From here on only the oracle reads the column.
+            ledger = private.open_ledger(table, arguments)
             oracle = private.private_oracle(values, arguments, ledger, table.rows)
-        found = search_asked(table.features, oracle, arguments, table.conditions, arguments.groups)
-    result = result_of(found, oracle, known, arguments, table.file.name, table.numbers)
+        found = search_by_averages(
+            table.features, oracle, arguments, table.conditions, arguments.groups
+        )
+    result = make_result(found, oracle, visible, arguments, table.file.name, table.numbers)
     after = f" after {count(found.search.n_answers, 'average')} of {found.target}"
-    _write(arguments, table, result, report_of(found, result, table.said), panels_of, found, after)
+    _write(
+        arguments,
+        table,
+        result,
+        make_report(found, result, table.description),
+        make_panels,
+        found,
+        after,
+    )
 
 
 def _search_exactly(arguments: argparse.Namespace) -> None:
-    """Look at all rows."""
+    """Search visible rows, and write the report."""
     table = read_search(arguments)
     _check_number(table)
     found = search_exactly(table, arguments)
-    result = exact_result_of(found, arguments)
-    report = counted_report_of(result, words_of(found, result))
-    _write(arguments, table, result, report, exact_panels_of, found)
+    result = make_exact_result(found, arguments)
+    report = make_counted_report(result, make_words(found, result))
+    _write(arguments, table, result, report, make_exact_panels, found)
 
 
 def _write(
@@ -173,12 +183,12 @@ def _write(
     table: SearchTable,
     result: dict[str, Any],
     report: Report,
-    panels_of: Callable[[Any], list[Panel]],
+    make_panels: Callable[[Any], list[Panel]],
     found: Any,
     after: str = "",
 ) -> None:
-    """Print the report, and write the files that were asked for."""
-    panels = panels_of(found) if arguments.plot or arguments.report else []
+    """Print the report, and write the files of the arguments."""
+    panels = make_panels(found) if arguments.plot or arguments.report else []
     title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended{after}"
     write_report(
         report.lines,

@@ -9,22 +9,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skgpb.lab.cli.arguments import UsageError, given_for, whole
-from skgpb.lab.cli.where import Condition, written
-from skgpb.lab.cli.words import count, quoted
+from skgpb.lab.cli.arguments import UsageError, select_arguments, whole
+from skgpb.lab.cli.where import Condition, quote_column
+from skgpb.lab.cli.words import count, shell_quote
 from skgpb.lab.datasets.columns import TOTAL, CellError, Column
 from skgpb.lab.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.lab.datasets.sources import STDIN
 from skgpb.lab.datasets.table import TableFile
 from skgpb.lab.experiments.texts import split_pair, strip_quotes
-from skgpb.lab.tables.checks import MOST_CHECKED, identity_of
-from skgpb.lab.tables.subgroup import numbered
+from skgpb.lab.tables.checks import MOST_CHECKED, find_identity
+from skgpb.lab.tables.subgroup import encode_groups
 
-# A total is rounded, and in a few rows the last one may be as large by chance.
+# Relative rounding error of a row of totals, and smallest number of rows in which it is recognised.
 ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
-# Fewest rows of a group where nothing is said, as a share of the table, and in any case.
-SHARE, FEWEST = 0.05, 2
-# Further columns of a file that may be an identity.
+# Default of the fewest rows of a group, as a share of the table, and its minimum.
+SHARE_OF_TABLE, MIN_GROUP_ROWS = 0.05, 2
+# Maximum number of other columns of a file that are checked for an identity.
 MOST_OTHERS = 50
 TWO_ANSWERS = (
     ", nor are all cells yes or no: say which text counts as 1, and all others as 0, by --target {}"
@@ -37,34 +37,35 @@ SEVERAL_TARGETS = (
 
 @dataclass(frozen=True)
 class SearchTable:
-    """The rows that are searched.
+    """The rows that are searched, and their columns.
 
     Attributes
     ----------
     file : TableFile
-        File that the rows come from.
+        File with the rows.
     features : list of Column
-        Their features.
+        Features of the rows.
     values : ndarray of shape (n_rows,)
-        Their targets.
+        Targets of the rows.
     target : str
-        Column of the targets.
+        Name of the column of the targets.
     rows : ndarray of shape (n_rows,)
-        Their numbers in the file, from 0.
-    columns : list of Column
-        Columns of these rows: the features and those that --where compares.
+        Numbers of the rows in the file, from 0.
+    columns : dict of str to Column
+        Columns of these rows by names: the features, and the columns that --where compares.
     conditions : tuple of str
         Conditions of --where that select the searched rows of the file.
     n_read : int
-        Rows in the file.
+        Number of rows in the file.
     notes : tuple of str
-        Which rows are left out and what is taken for what, for people.
+        Notes for people: rows that were left out, and cells that count as other values.
     groups : sequence of str
-        Features whose categories come together with their neighbours.
+        Features whose categories have an order, so that groups are ranges of them.
     together : ndarray of shape (n_rows,) of int or None
         Rows that belong together have the same number; None for independent rows.
     identity : str or None
-        A column that looks like one of rows that belong together, if none was named.
+        Name of a column that looks like an identity of rows that belong together; None with --group
+        or if there is no such column.
     """
 
     file: TableFile
@@ -86,13 +87,13 @@ class SearchTable:
         return self.file.row_numbers(self.rows)
 
     @property
-    def said(self) -> str:
-        """Name the table and how much of it is searched, for people."""
+    def description(self) -> str:
+        """The name of the table and the part of it that is searched, for people."""
         rows = count(len(self.rows), "row")
         return f"{self.file.name}, {rows}" + (f" ({'; '.join(self.notes)})" if self.notes else "")
 
     def copy_members(self, members: Collection[int], to: str) -> None:
-        """Write some rows, by their numbers in a data frame, to a file."""
+        """Write rows, given by their numbers in a data frame, to a file."""
         self.file.copy_rows(self.rows[np.isin(self.numbers, list(members))].tolist(), to)
 
 
@@ -168,12 +169,12 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 
 def is_exact(arguments: argparse.Namespace) -> bool:
-    """Return whether rows are visible and answers are free, so that no questions are needed."""
+    """Return whether the search reads all rows and asks no questions."""
     return arguments.budget is None and arguments.epsilon is None and arguments.noise == 0.0
 
 
 def check_table(arguments: argparse.Namespace) -> None:
-    """Find what does not go together, before the table is read."""
+    """Refuse options that cannot be combined, before the table is read."""
     targets = [name for names in arguments.target for name in names]
     if arguments.data is None and len(targets) > 1:
         arguments.data = targets.pop()  # search --features x --target value table.csv
@@ -208,26 +209,26 @@ def read_search(arguments: argparse.Namespace) -> SearchTable:
         condition = None if arguments.where is None else Condition(arguments.where)
         return _read(arguments, condition)
     except TableError as error:
-        said = f"{error}: say {error.option}" if error.option else str(error)
-        raise UsageError(said) from error
+        message = f"{error}: say {error.option}" if error.option else str(error)
+        raise UsageError(message) from error
     except (ImportError, ValueError) as error:
         raise UsageError(str(error)) from error
     except OSError as error:
-        what = "standard input" if path == STDIN else path
-        raise UsageError(f"cannot read {what}: {error.strerror or error}") from error
+        name = "standard input" if path == STDIN else path
+        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
 
 
 def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchTable:
-    file = TableFile(arguments.data, TableFormat(**given_for(TableFormat, arguments)))
-    asked = [] if condition is None else condition.columns
-    sought, counted = _target_of(file, arguments)
-    if arguments.epsilon is not None and sought in asked:
+    file = TableFile(arguments.data, TableFormat(**select_arguments(TableFormat, arguments)))
+    compared = [] if condition is None else condition.columns
+    sought, counted = _parse_target(file, arguments)
+    if arguments.epsilon is not None and sought in compared:
         raise ValueError(
             f"--where compares {sought!r}, which --epsilon protects: which rows are "
             "searched would tell of it"
         )
     together = [] if arguments.group is None else [arguments.group]
-    names = list(dict.fromkeys([*arguments.features, sought, *asked, *together]))
+    names = list(dict.fromkeys([*arguments.features, sought, *compared, *together]))
     texts = {*arguments.one_hot, *arguments.groups}
     of_target = {"numbers" if counted is None else "verbatim": [sought]}
     read = file.read(names, texts, **of_target, keep_unreadable=True)
@@ -251,7 +252,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
             _check_target(target, selected)
         needed = [target, *(features if arguments.drop_missing else [])]
         complete = selected & ~np.logical_or.reduce([column.missing for column in needed])
-        # If all rows are visible, a missing value of a feature is one more of its values.
+        # In a search of visible rows, missing values of a feature are a level of their own.
         for column in [] if is_exact(arguments) else features:
             for row in np.flatnonzero(column.missing & complete)[:1]:
                 hint = "the value is missing (--drop-missing leaves such rows out)"
@@ -259,22 +260,22 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         if arguments.epsilon is None:
             _check_total(target, np.flatnonzero(complete))
     except CellError as error:
-        raise ValueError(file.said(error)) from None
+        raise ValueError(file.error_text(error)) from None
     if not complete.any():
         what = "complete row" if arguments.drop_missing else f"row with a value of {target.name!r}"
         raise ValueError(f"{file.name} has no {what}")
     given = [] if condition is None else [f"({arguments.where})"]
     there = [
-        f"{written(column.name)} is not missing"
+        f"{quote_column(column.name)} is not missing"
         for column in needed
         if (column.missing & selected).any()
     ]
     rows = np.flatnonzero(complete)
-    kept = {name: column.of_rows(rows) for name, column in columns.items()}
+    kept = {name: column.select_rows(rows) for name, column in columns.items()}
     values = kept.pop(target.name).as_numbers.values
     numbers, identity = None, None
     if together:
-        numbers = numbered(values_of(kept[arguments.group]), len(rows))
+        numbers = encode_groups(search_values(kept[arguments.group]), len(rows))
     elif is_exact(arguments) and len(rows) <= MOST_CHECKED:
         identity = _identity(file, kept, rows, target.name)
     what = "with missing values" if arguments.drop_missing else f"without a value of {target.name}"
@@ -283,7 +284,9 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         "{:,} not selected by --where": n_read - int(selected.sum()),
         "{:,} cells that cannot be read count as missing": n_unreadable,
         "{:,} cells such as <0.5 or >100 count as their limit": _n_limits(columns, rows),
-        **{f"of {{}} columns called {name} the first": n for name, n in file.repeated(names)},
+        **{
+            f"of {{}} columns called {name} the first": n for name, n in file.duplicate_names(names)
+        },
     }
     return SearchTable(
         file=file,
@@ -301,8 +304,11 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     )
 
 
-def _target_of(file: TableFile, arguments: argparse.Namespace) -> tuple[str, str | None]:
-    """Return the column of the target, and the text that counts as 1 in "status = pass"."""
+def _parse_target(file: TableFile, arguments: argparse.Namespace) -> tuple[str, str | None]:
+    """Return the column of the target, and the text that counts as 1, as in "status = pass".
+
+    The text is None if the target is only the name of a column.
+    """
     given = arguments.target
     if "=" not in given or given in file.names(arguments.features):
         return given, None
@@ -316,32 +322,35 @@ def _target_of(file: TableFile, arguments: argparse.Namespace) -> tuple[str, str
 
 
 def _choices(target: Column) -> str:
-    """Return --target for the first two texts of a column, between quotes for a shell."""
-    return " or ".join(quoted(f"{target.name} = {label}") for label in target.labels[:2])
+    """Return values of --target for the first two texts of a column, quoted for a shell."""
+    return " or ".join(shell_quote(f"{target.name} = {label}") for label in target.labels[:2])
 
 
 def _n_limits(columns: Mapping[str, Column], rows: np.ndarray) -> int:
-    """Return how many cells of some rows are limits."""
+    """Return the number of cells of these rows that are limits."""
     return sum(row in column.limits for column in columns.values() for row in rows.tolist())
 
 
 def _identity(
     file: TableFile, kept: dict[str, Column], rows: np.ndarray, target: str
 ) -> str | None:
-    """Return the name of a column of the file that looks like an identity which repeats."""
-    columns = {name: values_of(column) for name, column in kept.items()}
+    """Return the name of a column of the file that looks like a repeated identity, or None.
+
+    ``kept`` are the columns of ``rows`` that were read already.
+    """
+    columns = {name: search_values(column) for name, column in kept.items()}
     try:
         others = [name for name in file.names([*kept, target]) if name not in {*kept, target}]
         others = list(dict.fromkeys(others))[:MOST_OTHERS]
         read = file.read(others, keep_unreadable=True) if others else []
-    except ValueError:  # nobody asked for these columns
+    except ValueError:  # other columns are only a hint: ignore their errors
         read = []
-    columns |= {column.name: values_of(column.of_rows(rows)) for column in read}
-    return identity_of(columns)
+    columns |= {column.name: search_values(column.select_rows(rows)) for column in read}
+    return find_identity(columns)
 
 
-def values_of(column: Column) -> np.ndarray:
-    """Values of a column as a search of rows takes them."""
+def search_values(column: Column) -> np.ndarray:
+    """Return the values of a column for a search: floats, or texts with None if missing."""
     if column.kind != "texts":
         return column.values
     labels = np.array([*column.labels, None], dtype=object)
@@ -350,8 +359,11 @@ def values_of(column: Column) -> np.ndarray:
 
 
 def fewest_rows(given: int | float | None, n: int, default: int) -> int:
-    """Return how many of n rows a group has to have at least."""
-    least = default if given is None else rows_of(given, n)
+    """Return the fewest rows of a group in a table of n rows.
+
+    ``given`` is a number or a share, None for ``default``.
+    """
+    least = default if given is None else row_count(given, n)
     if 2 * least > n:
         raise UsageError(
             f"--min-rows {least} leaves no choice in a table of {n} rows: at most {n // 2}"
@@ -359,13 +371,13 @@ def fewest_rows(given: int | float | None, n: int, default: int) -> int:
     return least
 
 
-def share_of(n: int) -> int:
-    """Return what it has at least where all of n rows are seen and nothing is said."""
-    return min(n, max(FEWEST, math.ceil(SHARE * n)))
+def default_min_rows(n: int) -> int:
+    """Return the default of the fewest rows of a group, in a search of n visible rows."""
+    return min(n, max(MIN_GROUP_ROWS, math.ceil(SHARE_OF_TABLE * n)))
 
 
-def rows_of(given: int | float, n: int) -> int:
-    """Return a number of rows that may be given as a share of them."""
+def row_count(given: int | float, n: int) -> int:
+    """Return a number of rows, ``given`` as such or as a share (a float) of n rows."""
     return math.ceil(given * n - 1e-9) if isinstance(given, float) else given
 
 
@@ -375,12 +387,13 @@ def _check_readable(
     selected: np.ndarray,
     arguments: argparse.Namespace,
 ) -> int:
-    """Return how many cells of selected rows cannot be read.
+    """Return the number of unreadable cells in the selected rows, if they count as missing.
 
     Raises
     ------
     UsageError
-        If there are such cells and they are not taken for missing: which ones, and what to do.
+        If there are such cells without --unreadable missing. The message names them, and the ways
+        to proceed.
     """
     wrong = {
         name: rows
@@ -390,22 +403,22 @@ def _check_readable(
     if not wrong or arguments.unreadable == "missing":
         return sum(map(len, wrong.values()))
     (name, rows), *others = wrong.items()
-    said = file.unreadable(columns[name], selected)
-    said += "".join(f"; {len(each)} in column {other!r}" for other, each in others)
+    message = file.unreadable(columns[name], selected)
+    message += "".join(f"; {len(each)} in column {other!r}" for other, each in others)
     ways = [
         "correct them" if len(rows) > 1 or others else "correct it",
-        f'leave out such rows by --where "{written(name)} is not missing"',
+        f'leave out such rows by --where "{quote_column(name)} is not missing"',
         "take such cells for missing values by --unreadable missing",
     ]
     if name in arguments.features:
-        ways.append(f"take all cells for categories by --one-hot {quoted(name)}")
+        ways.append(f"take all cells for categories by --one-hot {shell_quote(name)}")
     if 0 in rows and arguments.header and 2 * len(rows) < len(selected):
         ways.append(f"say --header {arguments.header + 1} if it belongs to the header")
-    raise UsageError(f"{said}: {', '.join(ways[:-1])}, or {ways[-1]}")
+    raise UsageError(f"{message}: {', '.join(ways[:-1])}, or {ways[-1]}")
 
 
 def _check_total(target: Column, rows: np.ndarray) -> None:
-    """Raise a CellError where the last of some rows is the sum of all others."""
+    """Raise a CellError if the last of these rows is the sum of all others."""
     *others, last = target.values[rows] if len(rows) >= FEWEST_OF_TOTAL else [0.0]
     if not others or abs(last) <= 2.0 * np.abs(others).max():
         return
@@ -415,7 +428,7 @@ def _check_total(target: Column, rows: np.ndarray) -> None:
 
 
 def _check_target(target: Column, selected: np.ndarray) -> None:
-    """Raise a CellError where a target that is protected is missing."""
+    """Raise a CellError if a protected target is missing in a selected row."""
     for row in np.flatnonzero(target.missing & selected)[:1]:
         raise CellError(
             row,

@@ -1,4 +1,4 @@
-r"""``--where``: which rows of a table are searched, in a small language of comparisons.
+r"""``--where``: a small language of comparisons, which selects the rows to search.
 
 .. code-block:: text
 
@@ -11,11 +11,11 @@ r"""``--where``: which rows of a table are searched, in a small language of comp
     literal    = number | 'text' | "text" | true | false
     column     = name | [name] | `name`
 
-A column is named as in the header, between brackets where the name has other letters than those of
-a word, or is one of the words above. Dates are compared with texts such as '2024-01-31'. What is
-missing compares as neither true nor false, as in SQL: such a row is not selected, by ``not``
-neither. A cell that is no number among numbers, or no date among dates, is missing too, but may be
-compared with a text by = and !=. Nothing is ever evaluated as Python.
+A column has its name in the header, in brackets if the name is not a word, or is one of the words
+above. Dates are compared with texts such as '2024-01-31'. A comparison with a missing value is
+neither true nor false, as in SQL: neither the condition nor its negation selects the row. A cell
+that is not a number among numbers, or not a date among dates, counts as missing, but can be
+compared with a text by = and !=. No text is evaluated as Python.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skgpb.lab.datasets.columns import Column
-from skgpb.lab.datasets.dates import dates_of
+from skgpb.lab.datasets.dates import parse_all_dates
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?!\w))"
@@ -50,7 +50,7 @@ _COMPARE = {
 }
 _EQUAL = {"=", "==", "!=", "<>"}
 _WORDS = {"and", "or", "not", "in", "is", "missing", "true", "false"}
-# Brackets and "not" within each other; more would exhaust Python's stack.
+# Limit: depth of nested brackets and "not", because of Python's stack.
 DEEPEST = 50
 
 
@@ -61,7 +61,10 @@ class _Token(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Return where a condition holds and where it does not; a missing value counts as neither."""
+    """Masks (n_rows,) of the rows for which a condition holds, and of those for which it fails.
+
+    With a missing value it does neither.
+    """
 
     holds: np.ndarray
     fails: np.ndarray
@@ -69,7 +72,7 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True)
 class _Operand:
-    """A column by its name, or a literal."""
+    """The name of a column, or a literal."""
 
     name: str | None = None
     literal: float | str | None = None
@@ -81,17 +84,17 @@ class Condition:
     Parameters
     ----------
     text : str
-        In the language of this module.
+        The condition, in the language of this module.
 
     Attributes
     ----------
     columns : list of str
-        Names of the columns that it compares.
+        Names of the columns that the condition compares.
 
     Raises
     ------
     ValueError
-        If it is not written in that language.
+        If the text does not follow the grammar.
     """
 
     def __init__(self, text: str) -> None:
@@ -101,7 +104,7 @@ class Condition:
         self.columns: list[str] = []
         self._tree = self._either()
         if self._peek().kind != "end":
-            raise self._unexpected("and, or, or the end")
+            raise self._syntax_error("and, or, or the end")
 
     def rows(self, columns: Mapping[str, Column]) -> np.ndarray:
         """Return whether each row is selected, shape (n_rows,).
@@ -109,7 +112,7 @@ class Condition:
         Parameters
         ----------
         columns : mapping of str to Column
-            At least those of ``columns``.
+            The columns of the condition, and perhaps others.
 
         Returns
         -------
@@ -117,23 +120,23 @@ class Condition:
         """
         return _truth(self._tree, columns).holds
 
-    # -- reading ----------------------------------------------------------------------------
+    # -- parsing ----------------------------------------------------------------------------
 
     def _peek(self) -> _Token:
         return self._tokens[self._at]
 
     def _take(self, *texts: str) -> _Token | None:
-        """Step over the next token if it is one of some signs or words."""
+        """Return the next token and advance if it is one of ``texts``; otherwise None."""
         token = self._peek()
         if token.kind in ("word", "sign") and token.text.lower() in texts:
             self._at += 1
             return token
         return None
 
-    def _unexpected(self, wanted: str) -> ValueError:
+    def _syntax_error(self, expected: str) -> ValueError:
         token = self._peek()
         found = f"{token.text!r} at letter {token.place + 1}" if token.text else "the end"
-        return ValueError(f"--where {self._text!r}: expected {wanted}, found {found}")
+        return ValueError(f"--where {self._text!r}: expected {expected}, found {found}")
 
     def _either(self) -> tuple[Any, ...]:
         parts = [self._both()]
@@ -157,7 +160,7 @@ class Condition:
             if self._take("("):
                 inner = self._either()
                 if not self._take(")"):
-                    raise self._unexpected("a closing bracket")
+                    raise self._syntax_error("a closing bracket")
                 return inner
             return self._comparison()
         finally:
@@ -168,35 +171,35 @@ class Condition:
         if self._take("is"):
             negated = self._take("not")
             if not self._take("missing"):
-                raise self._unexpected("missing")
+                raise self._syntax_error("missing")
             return ("not", ("missing", left)) if negated else ("missing", left)
         negated = self._take("not")
         if self._take("in"):
             among = ("or", *(("=", left, value) for value in self._list()))
             return ("not", among) if negated else among
         if negated:
-            raise self._unexpected("in")
+            raise self._syntax_error("in")
         parts = []
         while sign := self._take(*_COMPARE):
             right = self._operand()
             parts.append((sign.text, left, right))
             left = right
         if not parts:
-            raise self._unexpected("a comparison such as >= or in")
+            raise self._syntax_error("a comparison such as >= or in")
         return ("and", *parts)
 
     def _list(self) -> list[_Operand]:
         values: list[_Operand] = []
         if not self._take("("):
-            raise self._unexpected("an opening bracket")
+            raise self._syntax_error("an opening bracket")
         while not values or self._take(","):
             value = self._operand()
             if value.name is not None:
                 self._at -= 1
-                raise self._unexpected("a number or a text between quotes")
+                raise self._syntax_error("a number or a text between quotes")
             values.append(value)
         if not self._take(")"):
-            raise self._unexpected("a comma or a closing bracket")
+            raise self._syntax_error("a comma or a closing bracket")
         return values
 
     def _operand(self) -> _Operand:
@@ -207,7 +210,7 @@ class Condition:
             self._at += 1
             return _Operand(literal=sign * float(token.text))
         if negative:
-            raise self._unexpected("a number")
+            raise self._syntax_error("a number")
         if token.kind == "text":
             self._at += 1
             quote = token.text[0]
@@ -219,11 +222,11 @@ class Condition:
             name = token.text[1:-1] if token.kind == "quoted" else token.text
             self.columns.append(name)
             return _Operand(name=name)
-        raise self._unexpected("a column, a number or a text between quotes")
+        raise self._syntax_error("a column, a number or a text between quotes")
 
 
-def written(name: str) -> str:
-    """Name a column, between brackets where that is needed."""
+def quote_column(name: str) -> str:
+    """Write the name of a column, in brackets if necessary."""
     if re.fullmatch(r"[^\W\d]\w*", name) is not None and name.lower() not in _WORDS:
         return name
     return f"`{name}`" if "]" in name else f"[{name}]"
@@ -244,28 +247,28 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _truth(tree: tuple[Any, ...], columns: Mapping[str, Column]) -> Truth:
-    what, *parts = tree
-    if what == "not":
+    kind, *parts = tree
+    if kind == "not":
         holds, fails = _truth(parts[0], columns)
         return Truth(fails, holds)
-    if what in ("and", "or"):
+    if kind in ("and", "or"):
         truths = [_truth(part, columns) for part in parts]
         all_of, any_of = np.logical_and.reduce, np.logical_or.reduce
         holds, fails = zip(*truths, strict=True)
         return (
             Truth(all_of(holds), any_of(fails))
-            if what == "and"
+            if kind == "and"
             else (Truth(any_of(holds), all_of(fails)))
         )
-    if what == "missing":
+    if kind == "missing":
         if parts[0].name is None:
             raise ValueError("--where: only a column can be missing")
         missing = columns[parts[0].name].missing
         return Truth(missing, ~missing)
-    return _compared(what, parts[0], parts[1], columns)
+    return _compare(kind, parts[0], parts[1], columns)
 
 
-def _compared(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, Column]) -> Truth:
+def _compare(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, Column]) -> Truth:
     given = [columns[each.name] for each in (left, right) if each.name is not None]
     if not given:
         raise ValueError("--where: a comparison needs a column")
@@ -275,30 +278,32 @@ def _compared(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, 
         raise ValueError(f"--where compares {names}, which are {' and '.join(sorted(kinds))}")
     kind = kinds.pop()
     for literal in (left.literal, right.literal):
-        is_text = isinstance(literal, str) and (kind != "dates" or dates_of([literal]) is None)
+        is_text = isinstance(literal, str) and (
+            kind != "dates" or parse_all_dates([literal]) is None
+        )
         if is_text and given[0].unreadable and sign in _EQUAL:
             return _unreadable(sign, given[0], str(literal))
     sides = [_side(each, kind, given, columns) for each in (left, right)]
-    known = ~np.logical_or.reduce([column.missing for column in given])
+    present = ~np.logical_or.reduce([column.missing for column in given])
     with np.errstate(invalid="ignore"):
-        holds = np.asarray(_COMPARE[sign](*sides), dtype=bool) & known
-    return Truth(holds, ~holds & known)
+        holds = np.asarray(_COMPARE[sign](*sides), dtype=bool) & present
+    return Truth(holds, ~holds & present)
 
 
 def _unreadable(sign: str, column: Column, literal: str) -> Truth:
-    """Compare the texts of cells that cannot be read; all others differ from the text."""
+    """Compare the texts of unreadable cells with a text; all readable cells differ from it."""
     rows = list(column.unreadable)
-    equal, known = np.zeros_like(column.missing), ~column.missing
+    equal, present = np.zeros_like(column.missing), ~column.missing
     equal[rows] = [cell.text == literal for cell in column.unreadable.values()]
-    known[rows] = True
-    holds = equal if sign in ("=", "==") else known & ~equal
-    return Truth(holds, known & ~holds)
+    present[rows] = True
+    holds = equal if sign in ("=", "==") else present & ~equal
+    return Truth(holds, present & ~holds)
 
 
 def _side(
     operand: _Operand, kind: str, given: Sequence[Column], columns: Mapping[str, Column]
 ) -> Any:
-    """Values of one side of a comparison; texts are compared by their place in the alphabet."""
+    """Return the numbers of one side of a comparison; a text becomes its index in the alphabet."""
     if kind == "texts":
         alphabet = sorted({label for column in given for label in column.labels})
         if operand.name is None:
@@ -307,17 +312,17 @@ def _side(
                     f"--where compares {given[0].name!r}, which holds texts such as "
                     f"{given[0].labels[0]!r}, with a number: put it between quotes"
                 )
-            # Between two letters of the alphabet where it is not one of them.
-            place = np.searchsorted(alphabet, operand.literal)
-            there = place < len(alphabet) and alphabet[place] == operand.literal
-            return place if there else place - 0.5
+            # A text that is not in the alphabet lies midway between two indices.
+            index = np.searchsorted(alphabet, operand.literal)
+            there = index < len(alphabet) and alphabet[index] == operand.literal
+            return index if there else index - 0.5
         column = columns[operand.name]
-        places = np.append(np.searchsorted(alphabet, column.labels), -1).astype(np.float64)
-        return places[np.where(column.missing, -1, column.values).astype(np.intp)]
+        indices = np.append(np.searchsorted(alphabet, column.labels), -1).astype(np.float64)
+        return indices[np.where(column.missing, -1, column.values).astype(np.intp)]
     if operand.name is not None:
         return columns[operand.name].values
     if kind == "dates":
-        days = dates_of([operand.literal]) if isinstance(operand.literal, str) else None
+        days = parse_all_dates([operand.literal]) if isinstance(operand.literal, str) else None
         if days is None:
             raise ValueError(
                 f"--where compares {given[0].name!r}, which holds dates, with {operand.literal!r}: "

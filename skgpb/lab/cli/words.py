@@ -6,36 +6,36 @@ import shlex
 
 from skgpb.lab.cli.features import FeatureLimits
 
-# Numbers up to this are written without an exponent.
+# Larger numbers are written with an exponent.
 LONGEST = 1e12
-# Number of features that are listed.
+# Maximum number of features in a list.
 LISTED = 5
 
 
-def named(limits: list[FeatureLimits]) -> str:
-    """Name the conditions that define a group."""
-    said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.condition]
-    return ", ".join(said) or "the whole table"
+def describe_group(limits: list[FeatureLimits]) -> str:
+    """Write the conditions of a group."""
+    conditions = [f"{limit.column.name} {limit.text}" for limit in limits if limit.condition]
+    return ", ".join(conditions) or "the whole table"
 
 
-def quoted(text: str) -> str:
-    """Put a text between quotes for a shell, of any kind where that is possible."""
+def shell_quote(text: str) -> str:
+    """Quote a text for a shell, with double quotes if possible, which all shells accept."""
     return shlex.quote(text) if set(text) & set('"$`!\\') else f'"{text}"'
 
 
-def count(n: int, what: str) -> str:
-    """Number of things, in words."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def count(n: int, noun: str) -> str:
+    """Write a number with a noun, in the plural unless it is one."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def percent(share: float) -> str:
-    """Two significant digits, more of what is close to all."""
+    """Write a share in percent, with two significant digits below 10 % and four above."""
     percent = 100.0 * share
     return f"{percent:.2g} %" if percent < 10.0 else f"{percent:.4g} %"
 
 
 def chances(probability: float) -> str:
-    """Percents of a probability that is known to about one of them."""
+    """Write a probability in percent that is exact to about 1 %."""
     if probability < 0.01:
         return "less than 1 %"
     return f"{100.0 * probability:.0f} %" if probability < 0.995 else "more than 99 %"

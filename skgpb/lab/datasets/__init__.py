@@ -1,7 +1,7 @@
 """Real data for a search over a pool: columns of a table, pixels of a photograph.
 
-:class:`PrivateAverages` is all that a search may see of a column that is to be protected, and
-:class:`PrivacyLedger` keeps in a file what was told of it.
+:class:`PrivateAverages` answers questions about a protected column, which a search cannot read, and
+:class:`PrivacyLedger` records these answers and their privacy loss in a file.
 """
 
 from skgpb.lab.datasets.accounting import epsilon_of, rho_of

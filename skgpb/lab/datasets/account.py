@@ -32,14 +32,14 @@ class PrivateAnswer(NamedTuple):
 
 
 class Question(NamedTuple):
-    """An average that was asked for.
+    """Question about the average of a group.
 
     Attributes
     ----------
     low, high : float
-        Range in which values are taken to lie.
+        Range to which the values are clipped.
     rows : bytes
-        Digest of the sorted numbers of the rows.
+        Digest of the sorted row numbers of the group.
     """
 
     low: float
@@ -47,13 +47,13 @@ class Question(NamedTuple):
     rows: bytes
 
     @classmethod
-    def about(cls, low: float, high: float, rows: np.ndarray) -> Question:
-        """Return the question about some rows, whose numbers are sorted."""
+    def from_rows(cls, low: float, high: float, rows: np.ndarray) -> Question:
+        """Return the question about these rows (n,), whose numbers are sorted."""
         return cls(low, high, hashlib.sha256(rows.astype("<i8").tobytes()).digest())
 
 
 class Account:
-    """The account of one process, which no other has.
+    """Privacy account of one process.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Account:
     Attributes
     ----------
     spent : ndarray of shape (n_rows,)
-        Budget spent on each row, in zCDP. To be looked at within :meth:`alone`.
+        Budget spent on each row, in zCDP. Read it inside :meth:`exclusive` only.
     epsilons : ndarray of shape (n_rows,)
         The epsilon spent on each row with delta = 0; infinite after an answer with Gaussian noise.
     answers : dict
@@ -77,13 +77,13 @@ class Account:
         self._lock, self._process = Lock(), os.getpid()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep all others from the account, which is as it is now, in a ``with`` block.
+    def exclusive(self) -> Iterator[None]:
+        """Lock the account for this thread in a ``with`` block.
 
         Raises
         ------
         RuntimeError
-            In a process that was forked: it has a copy, and would spend the same again.
+            In a forked process: it has a copy of the account, and would spend the budget again.
         """
         if os.getpid() != self._process:
             raise RuntimeError(
@@ -95,10 +95,10 @@ class Account:
             yield
 
     def spend(self, question: Question, rows: np.ndarray, rho: float, epsilon: float) -> None:
-        """Take what an answer costs from its rows, before it is drawn."""
+        """Charge the cost of an answer to its rows, before the answer is drawn."""
         self.spent[rows] += rho
         self.epsilons[rows] += epsilon
 
     def answered(self, question: Question, answer: PrivateAnswer) -> None:
-        """Keep what was drawn for the question that was paid last."""
+        """Record the answer to the question of the last :meth:`spend`."""
         self.answers[question] = answer

@@ -1,14 +1,14 @@
-r"""Zero-concentrated differential privacy: what an amount of it is worth, and exact noise.
+r"""Zero-concentrated differential privacy: conversion of its amounts, and exact noise.
 
 An answer that is epsilon-differentially private, with delta = 0, is :math:`\epsilon^2 / 2`-zCDP
 (Proposition 1.4 of [BunSteinke2016]_).
 
-A mechanism is rho-zCDP [BunSteinke2016]_ where, for any two data sets that are neighbours, the
-Rényi divergence of order a between what it tells of them is at most a rho, for every a > 1. The
-amounts of several answers add up, also where each question was chosen with the answers before it.
+A mechanism is rho-zCDP [BunSteinke2016]_ if, for any two neighbouring data sets, the Rényi
+divergence of order a between the distributions of its answers is at most a rho, for every a > 1.
+The amounts of several answers add up, even if each question depends on the previous answers.
 
-This module is finished: it has been compared with OpenDP and dp-accounting, and gets no further
-mechanisms or accounts. Whoever needs others should use one of these libraries.
+This module is finished: it was compared with OpenDP and dp-accounting, and gets no further
+mechanisms or accounts. If you need others, use one of these libraries.
 
 References
 ----------
@@ -29,17 +29,17 @@ from skgpb.utils.validation import is_number
 
 __all__ = ["epsilon_of", "rho_of"]
 
-# The best order is searched this far around the best order of the classical bound, in logarithms.
-AROUND = 8.0
-# Relative allowance of conversions for rounding.
+# Half width of the search for the best order, in logarithms, around that of the classical bound.
+LOG_WIDTH = 8.0
+# Rounding: relative error allowed in conversions.
 SLACK = 1e-9
 
 
-class Dice(Protocol):
-    """A source of random integers, such as :class:`random.SystemRandom`."""
+class RandomIntegers(Protocol):
+    """Source of random integers, such as :class:`random.SystemRandom`."""
 
     def randrange(self, stop: int, /) -> int:
-        """Return an integer >= 0 and < stop, each with the same probability."""
+        """Return an integer from 0 to ``stop - 1``, each with the same probability."""
 
 
 def epsilon_of(rho: float, delta: float) -> float:
@@ -55,8 +55,8 @@ def epsilon_of(rho: float, delta: float) -> float:
     Returns
     -------
     epsilon : float
-        The smallest one that Proposition 12 of [Canonne2020]_ allows, at most
-        :math:`\rho + 2 \sqrt{\rho \log(1 / \delta)}`, which is the better known bound.
+        The smallest epsilon by Proposition 12 of [Canonne2020]_. It is at most the classical
+        bound :math:`\rho + 2 \sqrt{\rho \log(1 / \delta)}`.
 
     References
     ----------
@@ -76,7 +76,7 @@ def epsilon_of(rho: float, delta: float) -> float:
         return 0.0
 
     def bound(log_order: float) -> float:
-        # Any order gives a bound; less, a - 1, is what it is above one.
+        # Each order a > 1 gives a bound; less is a - 1.
         less = math.exp(log_order)
         return (
             (1.0 + less) * rho
@@ -85,7 +85,7 @@ def epsilon_of(rho: float, delta: float) -> float:
         )
 
     middle = 0.5 * math.log(-math.log(delta) / rho)
-    limits = middle - AROUND, middle + AROUND
+    limits = middle - LOG_WIDTH, middle + LOG_WIDTH
     best = minimize_scalar(bound, bounds=limits, method="bounded", options={"xatol": 1e-10})
     simple = rho + 2.0 * math.sqrt(rho * -math.log(delta))
     return max(0.0, min(float(best.fun), simple))
@@ -104,8 +104,8 @@ def rho_of(epsilon: float, delta: float) -> float:
     Returns
     -------
     rho : float
-        The largest one for which :func:`epsilon_of` is at most ``epsilon``, less a billionth of
-        it for rounding.
+        The largest rho for which :func:`epsilon_of` is at most ``epsilon``, minus a billionth of
+        it because of rounding.
 
     Examples
     --------
@@ -130,23 +130,23 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def check_delta(delta: float) -> None:
-    """Check a probability that is neither 0 nor 1."""
+    """Raise ValueError if ``delta`` is not a number > 0 and < 1."""
     if not (is_number(delta) and 0.0 < delta < 1.0):
         raise ValueError(f"delta must be a number > 0 and < 1, got {delta!r}")
 
 
-def discrete_gaussian(sigma: int, dice: Dice) -> int:
+def discrete_gaussian(sigma: int, random: RandomIntegers) -> int:
     """Draw an integer with probabilities proportional to exp(-z**2 / (2 sigma**2)).
 
-    Algorithm 3 of [Canonne2020]_: all arithmetic is on integers, so that nothing can be read from
-    the last digits of a floating-point number. Added to an integer that a neighbour changes by at
-    most s it is s**2 / (2 sigma**2)-zCDP (Theorem 4).
+    Algorithm 3 of [Canonne2020]_. All arithmetic is on integers, so that the last digits of
+    floating-point numbers leak nothing. Added to an integer that differs by at most s between
+    neighbours, the noise makes it s**2 / (2 sigma**2)-zCDP (Theorem 4).
 
     Parameters
     ----------
     sigma : int
         At least 1; the standard deviation is a little smaller.
-    dice : Dice
+    random : RandomIntegers
         Source of random integers.
 
     Returns
@@ -156,23 +156,23 @@ def discrete_gaussian(sigma: int, dice: Dice) -> int:
     scale = sigma + 1
     variance = sigma * sigma
     while True:
-        noise = discrete_laplace(scale, dice)
+        noise = discrete_laplace(scale, random)
         away = abs(noise) * scale - variance
-        if _bernoulli_exp(away * away, 2 * variance * scale * scale, dice):
+        if _bernoulli_exp(away * away, 2 * variance * scale * scale, random):
             return noise
 
 
-def discrete_laplace(scale: int, dice: Dice) -> int:
+def discrete_laplace(scale: int, random: RandomIntegers) -> int:
     """Draw an integer with probabilities proportional to exp(-abs(z) / scale).
 
-    Algorithm 2 of [Canonne2020]_, on integers. Added to an integer that a neighbour changes by at
-    most s it is s / scale-differentially private, with delta = 0.
+    Algorithm 2 of [Canonne2020]_, on integers. Added to an integer that differs by at most s
+    between neighbours, the noise makes it s / scale-differentially private, with delta = 0.
 
     Parameters
     ----------
     scale : int
         At least 1; the variance is a little smaller than 2 scale**2.
-    dice : Dice
+    random : RandomIntegers
         Source of random integers.
 
     Returns
@@ -180,24 +180,24 @@ def discrete_laplace(scale: int, dice: Dice) -> int:
     noise : int
     """
     while True:
-        within = dice.randrange(scale)
-        if not _bernoulli_exp(within, scale, dice):
+        within = random.randrange(scale)
+        if not _bernoulli_exp(within, scale, random):
             continue
         times = 0
-        while _bernoulli_exp(1, 1, dice):
+        while _bernoulli_exp(1, 1, random):
             times += 1
-        size, negative = within + scale * times, dice.randrange(2)
+        size, negative = within + scale * times, random.randrange(2)
         if size or not negative:
             return -size if negative else size
 
 
-def _bernoulli_exp(numerator: int, denominator: int, dice: Dice) -> bool:
+def _bernoulli_exp(numerator: int, denominator: int, random: RandomIntegers) -> bool:
     """Return True with probability exp(-numerator / denominator) (Algorithm 1)."""
     while numerator > denominator:
-        if not _bernoulli_exp(1, 1, dice):
+        if not _bernoulli_exp(1, 1, random):
             return False
         numerator -= denominator
     k = 1
-    while dice.randrange(denominator * k) < numerator:
+    while random.randrange(denominator * k) < numerator:
         k += 1
     return k % 2 == 1

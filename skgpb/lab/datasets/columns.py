@@ -9,32 +9,32 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from skgpb.lab.datasets.dates import SECONDS_PER_DAY, days_of, is_like_date
-from skgpb.lab.datasets.format import TableError, in_one_line
+from skgpb.lab.datasets.dates import SECONDS_PER_DAY, is_like_date, parse_dates
+from skgpb.lab.datasets.format import TableError, join_lines
 from skgpb.lab.datasets.numbers import (
     SECONDS,
     SIGNS,
     Decimal,
     Reading,
     UnclearError,
+    explain_unreadable,
     is_missing,
-    reading_of,
-    reason_against,
+    read_number,
 )
 from skgpb.utils.validation import TRUE_OR_FALSE, YES_OR_NO
 
-# Sums and squares of larger numbers overflow.
+# Limit: sums and squares of larger numbers overflow.
 LARGEST = 1e150
-# Texts of a column that a message shows.
+# Number of texts of a column in a message.
 SHOWN = 8
-# First cells of a last row that holds the sums of all others.
+# First cells of a row with the sums of all other rows.
 TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
 TOTAL = ": a row of totals does not belong to the table, remove it"
 WHICH_DATE = "--dates with their format, such as %d/%m/%y, or --one-hot {!r} if they are none"
 
 
 class CellError(TableError):
-    """A cell is not what it should be: the message says why, ``row`` and ``column`` where."""
+    """A cell has an unexpected content: the message says why, ``row`` and ``column`` where."""
 
     row: int
     column: str
@@ -45,7 +45,7 @@ class CellError(TableError):
 
 
 class Unreadable(NamedTuple):
-    """A cell that is unlike most others of its column: its text, and why it cannot be read."""
+    """A cell that cannot be read as most others of its column: its text, and the reason."""
 
     text: str
     reason: str
@@ -58,22 +58,24 @@ class Column:
     Attributes
     ----------
     name : str
-        From the header.
+        Name in the header.
     kind : {"numbers", "dates", "texts"}
-        Dates are days since the beginning of 1970, in UTC where they have a time zone.
+        Kind of the values. Dates are days since the beginning of 1970, in UTC if they have a time
+        zone.
     values : ndarray of shape (n_rows,)
-        Numbers, NaN where one is missing; of texts their positions in ``labels``.
+        Numbers, or indices of texts in ``labels``; NaN for a missing value.
     labels : tuple of str
         The different texts, sorted; empty for other kinds.
     is_boolean : bool, default=False
         True if the numbers 1 and 0 stand for true and false.
     unit : str, default=""
-        Unit that every number has in its cell, such as %; of durations, seconds.
+        Unit of every number in its cell, such as %; "seconds" for durations; empty without a
+        common unit.
     limits : mapping of int to str
-        Texts of the cells that are limits, such as <0.5, by their rows. Their value is the limit.
+        Texts of the cells that are limits, such as <0.5, by rows. Their value is the limit.
     unreadable : mapping of int to Unreadable
-        Cells that are not numbers, or not dates, where most others are, by their rows. Their value
-        is NaN.
+        Cells that are not numbers, or not dates, although most others are, by rows. Their value is
+        NaN.
     """
 
     name: str
@@ -90,8 +92,8 @@ class Column:
         """True if the value of each row is missing or cannot be read, shape (n_rows,)."""
         return np.isnan(self.values)
 
-    def of_rows(self, rows: np.ndarray) -> Column:
-        """Return the column of some rows, with the texts that they have."""
+    def select_rows(self, rows: np.ndarray) -> Column:
+        """Return the column of these rows (n,), with the labels that occur in them."""
         values = self.values[rows]
         if self.kind != "texts":
             return replace(self, values=values, limits={}, unreadable={})
@@ -101,14 +103,14 @@ class Column:
 
     @property
     def as_numbers(self) -> Column:
-        """The column with 1 for each yes and 0 for each no, if it holds nothing else."""
+        """The column with 1 for yes and 0 for no; unchanged if it holds anything else."""
         named = [label.lower() for label in self.labels]
         if self.kind != "texts" or not named or not set(named) <= set(YES_OR_NO):
             return self
         return self._meaning([YES_OR_NO[label] for label in named])
 
     def equal_to(self, label: str) -> Column:
-        """Return a column of texts with 1 for one of them and 0 for all others.
+        """Return a column of numbers: 1 for the text ``label``, 0 for all others.
 
         Raises
         ------
@@ -122,19 +124,24 @@ class Column:
         return self._meaning([float(each == label) for each in self.labels])
 
     def _meaning(self, numbers: Sequence[float]) -> Column:
-        """Return a number for each text."""
+        """Return a column of numbers; ``numbers`` has one for each label."""
         values = np.array([*numbers, np.nan])
         places = np.where(self.missing, len(numbers), self.values).astype(np.intp)
         return Column(self.name, "numbers", values[places])
 
     def check_numbers(self, of_texts: str = "") -> None:
-        """Raise a CellError where a column holds something else; it may say more of texts."""
+        """Raise a CellError if the column does not hold numbers; ``of_texts`` ends its message.
+
+        ``of_texts`` is for columns of texts only.
+        """
         if self.kind == "numbers":
             return
         rows = np.flatnonzero(~self.missing)
         if not self.labels:
             raise CellError(rows[0], self.name, "a date is not a number")
-        reasons = {i: why for i, text in enumerate(self.labels) if (why := reason_against(text))}
+        reasons = {
+            i: why for i, text in enumerate(self.labels) if (why := explain_unreadable(text))
+        }
         row = int(next((row for row in rows if self.values[row] in reasons), rows[0]))
         label = int(self.values[row])
         reason = reasons.get(label, f"{self.labels[label]!r} is not a number")
@@ -142,11 +149,11 @@ class Column:
 
 
 def _first(labels: Sequence[str]) -> str:
-    """Write the first of some texts."""
+    """Return the first labels as one text."""
     return ", ".join(map(repr, labels[:SHOWN])) + ", ..." * (len(labels) > SHOWN)
 
 
-def column_of(
+def read_column(
     name: str,
     series: Any,
     *,
@@ -157,14 +164,14 @@ def column_of(
     verbatim: bool = False,
     as_numbers: bool = False,
 ) -> Column:
-    """Find out what a column of a data frame holds.
+    """Read a column of a data frame as numbers, dates or texts.
 
     Parameters
     ----------
     name : str
-        From the header.
+        Name in the header.
     series : pandas.Series
-        The cells: numbers or dates, or whatever is written in them.
+        The cells: numbers, dates, or texts.
     mark : {"point", "comma"}, default=None
         The decimal mark.
     mixed : bool, default=False
@@ -172,28 +179,30 @@ def column_of(
     pattern : str, default=None
         Format of dates, for ``datetime.strptime``.
     as_texts : bool, default=False
-        Whether they shall be texts whatever they are.
+        Whether to read all cells as texts.
     verbatim : bool, default=False
-        Whether that holds also of texts that else stand for a missing value, such as NA.
+        Whether to read all cells as texts, including those that stand for a missing value, such as
+        NA.
     as_numbers : bool, default=False
-        Whether they shall be numbers even if most cells are not.
+        Whether to read the column as numbers even if most cells are not numbers.
 
     Returns
     -------
     column : Column
-        Numbers if most cells are, or else dates if most cells are; all others are unreadable.
+        Numbers if most cells are numbers, otherwise dates if most cells are dates; the other cells
+        are then unreadable. Otherwise texts.
 
     Raises
     ------
     CellError
-        If it is not clear which numbers or dates are meant.
+        If numbers or dates are ambiguous.
     """
-    column = None if as_texts or verbatim else _typed(name, series)
+    column = None if as_texts or verbatim else _convert_typed(name, series)
     if column is None:
         cells, column = _Cells(name, series, verbatim), None
         if not (as_texts or verbatim):
             column = cells.numbers(mark, mixed, as_numbers) or cells.dates(pattern)
-        column = column or cells.labelled()
+        column = column or cells.to_texts()
     if column.kind == "texts":
         return column
     too_large = np.abs(column.values) > LARGEST
@@ -207,8 +216,8 @@ def column_of(
     return replace(column, values=np.where(too_large, np.nan, column.values), unreadable=unreadable)
 
 
-def _typed(name: str, series: Any) -> Column | None:
-    """Convert columns that pandas recognises as numbers or dates; None for all others."""
+def _convert_typed(name: str, series: Any) -> Column | None:
+    """Convert a column that pandas has read as numbers or dates; None for any other column."""
     kind = getattr(series.dtype, "kind", "O")
     if kind == "m":
         return Column(name, "numbers", series.dt.total_seconds().to_numpy(float), unit=SECONDS)
@@ -224,7 +233,7 @@ def _typed(name: str, series: Any) -> Column | None:
 
 
 class _Cells:
-    """Cells of a column as they are written, each different one once.
+    """The different texts of the cells of a column, without missing values.
 
     Parameters
     ----------
@@ -233,48 +242,51 @@ class _Cells:
     series : pandas.Series
         The cells.
     verbatim : bool
-        Whether only an empty cell is missing.
+        Whether only an empty cell is missing; otherwise a text such as NA is missing too.
     """
 
     def __init__(self, name: str, series: Any, verbatim: bool) -> None:
         codes, cells = series.factorize()
-        read = str.strip if verbatim else in_one_line
+        read = str.strip if verbatim else join_lines
         texts = [read(str(cell)) for cell in cells]
         there = [bool(text) if verbatim else not is_missing(text) for text in texts]
         self.name = name
         self.cells = [cell for cell, is_there in zip(cells, there, strict=True) if is_there]
         self.texts = [text for text, is_there in zip(texts, there, strict=True) if is_there]
-        # Missing ones are -1, and so take the last of some values.
+        # The code of a missing cell is -1: it indexes the last of the values, NaN or False.
         self.codes = np.where([*there, False], np.cumsum([*there, False]) - 1, -1)[codes]
         self.n_rows = np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
 
     def most(self, cells: Sequence[bool]) -> bool:
-        """Return whether more than half of the rows have one of some cells."""
+        """Return whether ``cells``, a mask (n_texts,), holds for more than half of the rows."""
         return bool(self.n_rows @ np.asarray(cells, dtype=bool) > 0.5 * self.n_rows.sum())
 
-    def error(self, place: int, reason: str, option: str = "") -> CellError:
-        """Return an error about the first row with a cell."""
-        return CellError(np.flatnonzero(self.codes == place)[0], self.name, reason, option)
+    def error(self, code: int, reason: str, option: str = "") -> CellError:
+        """Return an error about the first row with the text of this index."""
+        return CellError(np.flatnonzero(self.codes == code)[0], self.name, reason, option)
 
     def column(self, kind: Any, meaning: Any, **of: Any) -> Column:
-        """Return the column in which each cell has its meaning."""
+        """Return a column from the value of each text, (n_texts,); ``of`` are its attributes."""
         return Column(self.name, kind, np.array([*meaning, np.nan], dtype=float)[self.codes], **of)
 
     def unreadable(self, reasons: Mapping[int, str]) -> dict[int, Unreadable]:
-        """Return the rows of cells for each of which there is a reason."""
+        """Return the unreadable cells by rows; ``reasons`` has those of texts by indices."""
         return {
             int(row): Unreadable(self.texts[self.codes[row]], reasons[self.codes[row]])
             for row in np.flatnonzero(np.isin(self.codes, list(reasons)))
         }
 
-    def labelled(self) -> Column:
-        """Return them as texts."""
+    def to_texts(self) -> Column:
+        """Return the column as texts."""
         labels = sorted(set(self.texts))
-        place = {label: i for i, label in enumerate(labels)}
-        return self.column("texts", [place[text] for text in self.texts], labels=tuple(labels))
+        codes = {label: i for i, label in enumerate(labels)}
+        return self.column("texts", [codes[text] for text in self.texts], labels=tuple(labels))
 
     def numbers(self, mark: Decimal | None, mixed: bool, whatever: bool) -> Column | None:
-        """Return them as numbers if most are, or some and it does not matter how many."""
+        """Return the column as numbers if most cells are numbers; otherwise None.
+
+        With ``whatever`` one number is enough.
+        """
         truths = [TRUE_OR_FALSE.get(text.lower()) for text in self.texts]
         if truths and None not in truths:
             return self.column("numbers", truths, is_boolean=True)
@@ -282,13 +294,13 @@ class _Cells:
         for i, (cell, text) in enumerate(zip(self.cells, self.texts, strict=True)):
             is_text = not isinstance(cell, int | float) or isinstance(cell, bool)
             try:
-                readings[i] = reading_of(text, mark, mixed) if is_text else Reading(float(cell))
+                readings[i] = read_number(text, mark, mixed) if is_text else Reading(float(cell))
             except ValueError as error:
                 reasons[i] = str(error) + (TOTAL if text.lower() in TOTALS else "")
                 unclear += [i] * isinstance(error, UnclearError)
-        unit = self._unit_of(readings, reasons)
+        unit = self._common_unit(readings, reasons)
         like = [i not in reasons or i in unclear for i in range(len(readings))]
-        # Without a number that is none there are classes, such as <=50K and >50K.
+        # If all numbers are limits they are classes, such as <=50K and >50K.
         are_numbers = any(a and not each.limit for a, each in zip(like, readings, strict=True))
         if like and not (are_numbers and (self.most(like) or whatever)):
             return None
@@ -303,8 +315,11 @@ class _Cells:
             unreadable=self.unreadable(reasons),
         )
 
-    def _unit_of(self, readings: Sequence[Reading], reasons: dict[int, str]) -> str:
-        """Return the unit of all numbers; numbers in other units than most get a reason."""
+    def _common_unit(self, readings: Sequence[Reading], reasons: dict[int, str]) -> str:
+        """Return the common unit of the numbers, or an empty text.
+
+        Add a reason to ``reasons`` for each number in another unit than most.
+        """
         rows: Counter[str] = Counter()
         for i, each in enumerate(readings):
             rows[each.unit] += int(self.n_rows[i]) * (i not in reasons)
@@ -312,18 +327,18 @@ class _Cells:
         alike = SIGNS if usual in SIGNS else {usual}
         for i, each in enumerate(readings):
             if i not in reasons and each.unit not in alike:
-                said = f"is not in {usual}, as" if usual else "has a unit, unlike"
-                reasons[i] = f"{self.texts[i]!r} {said} most others of the column"
+                text = f"is not in {usual}, as" if usual else "has a unit, unlike"
+                reasons[i] = f"{self.texts[i]!r} {text} most others of the column"
         units = {each.unit for i, each in enumerate(readings) if i not in reasons}
         return units.pop() if len(units) == 1 else ""
 
     def dates(self, pattern: str | None) -> Column | None:
-        """Return them as dates if most are."""
+        """Return the column as dates if most cells are dates; otherwise None."""
         like = [is_like_date(text) for text in self.texts]
         try:
-            days = days_of(self.texts, pattern)
+            days = parse_dates(self.texts, pattern)
             if pattern is not None and np.isnan(days).all():
-                days = days_of(self.texts)  # of another column than this one
+                days = parse_dates(self.texts)  # the pattern is that of another column
         except UnclearError as error:
             if self.most(like):
                 raise self.error(0, str(error)) from None

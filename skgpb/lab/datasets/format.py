@@ -13,20 +13,20 @@ from skgpb.lab.datasets.numbers import Decimal
 
 # Maximum number of column names in a message.
 NAMES_SHOWN = 12
-# Line ends, tabs and all else that has no form, with the blanks around them.
+# Line ends, tabs and other control characters, with the blanks around them.
 _NO_FORM = re.compile(r"\s*[\x00-\x1f\x7f-\x9f\u2028\u2029]+\s*")
-# A unit behind the name of a column.
+# A unit after the name of a column.
 _UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
-# Maximum number of lines among which a header is looked for.
+# Maximum number of lines in which a header is sought.
 MOST_TITLES = 20
-# Maximum number of lines of a header that is looked for.
+# Maximum number of lines of a header that is sought.
 MOST_HEADER = 4
 _NUMBER = re.compile(r"(?![12]\d{3}$)[-+$€£]?[\d.,]*\d ?[%$€£]?")
 
 
 class TableError(ValueError):
-    """A table cannot be read as it is; ``option`` is what may help on the command line."""
+    """A table cannot be read; ``option`` is an option of the command line that may help."""
 
     option: str
 
@@ -42,7 +42,7 @@ class TableFormat:
     Parameters
     ----------
     separator : str, default=None
-        One letter between cells, or its name: "comma", "semicolon", "tab", "pipe", "space".
+        The letter between cells, or its name: "comma", "semicolon", "tab", "pipe", "space".
     decimal : {"point", "comma"}, default=None
         The decimal mark.
     encoding : str, default=None
@@ -69,7 +69,7 @@ class TableFormat:
 
 
 class Line(NamedTuple):
-    """A line that is not blank: its number in the file, where it ends, and its cells."""
+    """A line that is not blank: the number in the file of its last line, and its cells."""
 
     number: int
     cells: list[str]
@@ -84,13 +84,13 @@ class Header:
     table : str
         Name of the table, for messages.
     names : list of str
-        One for each column; of equal ones the second is ``name.1``, as in pandas.
+        Name of each column; the second of equal names is ``name.1``, as in pandas.
     parts : list of list of str
-        The cells of the header above each column.
+        Cells of the header above each column.
     lines : list of Line
-        The first ones of the table.
+        First lines of the table.
     n_lines : int
-        How many of them are the header.
+        Number of lines of the header.
     """
 
     table: str
@@ -100,56 +100,61 @@ class Header:
     n_lines: int
 
     @classmethod
-    def of(cls, lines: Sequence[Line], how: TableFormat, table: str) -> Header:
-        """Read it from the first lines of a table."""
+    def from_lines(cls, lines: Sequence[Line], how: TableFormat, table: str) -> Header:
+        """Read the header from the first lines of a table."""
         if not lines:
             raise ValueError(f"{table} is empty")
         n = min(how.header, len(lines))
         width = len(lines[n - 1].cells) if n else max(len(line.cells) for line in lines)
-        rows = [[in_one_line(cell) for cell in line.cells] for line in lines[:n]]
-        rows = [_filled(row, width) for row in rows[:-1]] + rows[-1:]
+        rows = [[join_lines(cell) for cell in line.cells] for line in lines[:n]]
+        rows = [_fill_from_left(row, width) for row in rows[:-1]] + rows[-1:]
         parts = [list(dict.fromkeys(filter(None, each))) for each in zip(*rows, strict=True)]
         names = [" ".join(each) for each in parts]
         if not n:
             names = [f"column{i + 1}" for i in range(width)]
-        return cls(table, _numbered(names), parts or [[] for _ in names], lines, n)
+        return cls(table, _number_duplicates(names), parts or [[] for _ in names], lines, n)
 
-    def places(self, columns: Sequence[str]) -> list[int]:
-        """Position of every column; of several header lines one may name it.
+    def indices(self, columns: Sequence[str]) -> list[int]:
+        """Return the index of each column, given by its name or by one cell of several lines.
 
-        Any white space is like another, since a line that ends in a cell is hard to type.
+        All white space is equal, because a line end inside a cell is hard to type.
         """
-        known = list(self.names)
-        for column in set(columns) - set(known):
+        names = list(self.names)
+        for column in set(columns) - set(names):
             alike = [
                 i
-                for i, (name, parts) in enumerate(zip(known, self.parts, strict=True))
+                for i, (name, parts) in enumerate(zip(names, self.parts, strict=True))
                 if name.split() == column.split() or (self.n_lines > 1 and column in parts)
             ]
             if len(alike) == 1:
-                known[alike[0]] = column
+                names[alike[0]] = column
         try:
-            return places_of(known, columns, self.table)
+            return column_indices(names, columns, self.table)
         except ValueError as error:
-            raise self._explained(str(error), columns) from None
+            raise self._explain(str(error), columns) from None
 
     def check_titles(self, columns: Sequence[str]) -> None:
-        """Raise a TableError if none of the columns is in the header, but all are in another."""
+        """Raise a TableError if no column is in the header, but all are in another likely one."""
         likely = self._likely(columns) if columns and not set(columns) & set(self.names) else None
         if likely is not None:
             raise self._titles(*likely)
 
     def _likely(self, columns: Sequence[str]) -> tuple[int, int] | None:
-        """Return where a header with some columns begins, and how many lines it has."""
+        """Return the first line and the number of lines of another header with these columns.
+
+        Return None if there is no such header.
+        """
         for n in range(1, MOST_HEADER + 1):
             for start in range(min(len(self.lines) - n + 1, MOST_TITLES)):
-                names = Header.of(self.lines[start:], TableFormat(header=n), self.table).names
+                names = Header.from_lines(
+                    self.lines[start:], TableFormat(header=n), self.table
+                ).names
                 if (start, n) != (0, self.n_lines) and set(columns) <= set(names):
                     return start, n
         return None
 
     def _titles(self, start: int, n_lines: int = 1) -> TableError:
-        """Return an error that says where the header is likely to be."""
+        """Return an error with the likely lines of the header, ``n_lines`` from ``start`` on."""
         first = next((cell.strip() for cell in self.lines[0].cells if cell.strip()), "")
         *others, last = [str(line.number) for line in self.lines[start : start + n_lines]]
         numbers = f"{', '.join(others)} and {last}" if others else last
@@ -162,8 +167,8 @@ class Header:
             " ".join(filter(None, [skip, f"--header {n_lines}" * (n_lines > 1)])),
         )
 
-    def _explained(self, reason: str, columns: Sequence[str]) -> ValueError:
-        """Return an error that says what the header may be instead."""
+    def _explain(self, reason: str, columns: Sequence[str]) -> ValueError:
+        """Return an error that adds the likely lines of the header to ``reason``, if any."""
         likely = self._likely(columns)
         if likely is not None:
             return self._titles(*likely)
@@ -182,15 +187,15 @@ class Header:
         return ValueError(reason)
 
 
-def _filled(cells: list[str], width: int) -> list[str]:
-    """Give an empty cell of an upper line of a header the text to its left."""
+def _fill_from_left(cells: list[str], width: int) -> list[str]:
+    """Fill each empty cell of an upper line of a header with the text to its left."""
     filled: list[str] = []
     for cell in cells[:width] + [""] * (width - len(cells)):
         filled.append(cell or (filled[-1] if filled else ""))
     return filled
 
 
-def _numbered(names: Sequence[str]) -> list[str]:
+def _number_duplicates(names: Sequence[str]) -> list[str]:
     """Number equal names as pandas does."""
     before: Counter[str] = Counter()
     numbered = []
@@ -201,31 +206,31 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def _has_values(cells: Sequence[str]) -> bool:
-    """Return whether a line holds numbers, which names of columns seldom are, except for years."""
+    """Return whether a line holds numbers other than years: then it is hardly a header."""
     return any(_NUMBER.fullmatch(cell.strip()) for cell in cells)
 
 
-def in_one_line(text: str) -> str:
-    """Return a text without line ends and control characters, a blank in the place of some."""
+def join_lines(text: str) -> str:
+    """Replace line ends and control characters, with the blanks around them, by one blank."""
     return _NO_FORM.sub(" ", text).strip()
 
 
-def without_unit(name: str) -> str:
-    """Return the name of a column without the unit behind it, to compare it with others."""
+def strip_unit(name: str) -> str:
+    """Return the name of a column without its unit and in lower case, for comparisons."""
     return " ".join(_UNIT.sub("", name).split()).casefold()
 
 
-def separator_of(name: str) -> str:
+def resolve_separator(name: str) -> str:
     """Return the letter for a separator's name, or the letter itself."""
     letter = SEPARATOR_NAMES.get(name.lower(), "\t" if name == "\\t" else name)
     if len(letter) != 1 or letter in '"\r\n':
-        known = ", ".join(SEPARATOR_NAMES)
-        raise ValueError(f"a separator is one letter or one of {known}, got {name!r}")
+        accepted = ", ".join(SEPARATOR_NAMES)
+        raise ValueError(f"a separator is one letter or one of {accepted}, got {name!r}")
     return letter
 
 
-def places_of(header: Sequence[str], columns: Sequence[str], table: str) -> list[int]:
-    """Position of every column in the header."""
+def column_indices(header: Sequence[str], columns: Sequence[str], table: str) -> list[int]:
+    """Return the index of each column in the header; raise ValueError if one is not unique."""
     header = list(header)
     if not any(header):
         raise ValueError(f"{table} is empty")
@@ -235,7 +240,7 @@ def places_of(header: Sequence[str], columns: Sequence[str], table: str) -> list
             more = ", ..." if len(header) > NAMES_SHOWN else ""
             lower = {each.lower(): each for each in reversed(header)}
             close = get_close_matches(column.lower(), lower, 1)
-            close += [each for each in lower if without_unit(each) == without_unit(column)]
+            close += [each for each in lower if strip_unit(each) == strip_unit(column)]
             meant = f"; did you mean {lower[close[0]]!r}?" if close else ""
             raise ValueError(f"{table} has no column {column!r}; it has {shown}{more}{meant}")
         if header.count(column) > 1:

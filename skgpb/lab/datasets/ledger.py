@@ -1,23 +1,23 @@
-"""The privacy account of every row of a table, in a file that all searches of the table share.
+"""Privacy account of every row of a table, in a file that all searches of the table share.
 
 The file is text with one JSON object per line. The first line names the table and the column, the
-second one counts the further ones. Each of these is either the cost of an answer, with the rows
-that pay it, or the answer::
+second line counts all further lines. Each further line is either the cost of an answer, with the
+rows that pay it, or the answer::
 
     {"lines":            2}
     {"spend": 0.0061, "range": [0.0, 100.0], "rows": "eJx7...", "sha256 to here": "5f0c..."}
     {"answer": 41.7, "variance": 0.83, "to": 0, "sha256 to here": "92ab..."}
 
-The cost of Gaussian noise is in zCDP. Laplace noise has its ``epsilon`` instead of ``spend``. Rows
-are bits, packed by zlib and base64; ``to`` counts the lines that spend. A line is on the disk, and
-after that it is counted, before its answer is drawn; lines are only ever added. So a process that
-is killed has spent what it may have told, and a line that it did not finish was never answered.
-Each line has the checksum of all lines before it but the count: see
-:class:`~skgpb.utils.persistence.Seal`. So a line that was changed or lost is noticed, and by the
-count those lost at the end. Ledgers of version 1 have no count, and their first lines no checksum;
-the first line that is added has the checksum of all of them.
+The cost of Gaussian noise is in zCDP; Laplace noise has ``epsilon`` instead of ``spend``. Rows are
+bits, packed by zlib and base64. ``to`` is the index of the question among the lines with a cost. A
+line with a cost is written to the disk, then counted, and only then is the answer drawn; lines are
+only ever appended. So if a process is killed, all answers that it may have given are paid, and an
+incomplete line never had an answer. Each line has the checksum of all lines before it except for
+the count, see :class:`~skgpb.utils.persistence.Seal`. The checksums detect a line that was changed
+or lost, the count detects lost lines at the end. Ledgers of version 1 have no count, and their
+first lines no checksum; the first line appended has the checksum of all of them.
 
-Nothing in it depends on a value but by answers, so it tells no more than they do.
+The file depends on the values through the answers only, so it reveals no more than they do.
 """
 
 from __future__ import annotations
@@ -45,32 +45,33 @@ from skgpb.utils.validation import is_number
 __all__ = ["PrivacyLedger"]
 
 FORMAT = "skgpb privacy ledger"
-# Format: the second line, which is as long whatever the number is.
+# Format: the second line, whose length does not depend on the number.
 COUNT = b'{"lines": %12d}\n'
 # The protected unit, for which the loss is counted.
 UNIT = "the value of one row"
-# Bytes of the first line.
+# Limit: bytes of the first line.
 LARGEST_HEAD = 2**20
 
 
 class PrivacyLedger:
-    """The privacy account of a table, in a file shared by processes and searches.
+    """Privacy account of a table, in a file shared by processes and searches.
 
-    A ledger is of one column of one table, and counts for every row what was told about its value.
-    All that is asked with it adds up: in several :class:`PrivateAverages`, at the same time or one
-    after the other. What was answered once is answered the same again, at no cost, so that a
-    search that was killed goes on where it was.
+    A ledger belongs to one column of one table, and adds up the privacy loss of the value of every
+    row, over all questions asked with it: in several :class:`PrivateAverages`, at the same time or
+    one after the other. A repeated question gets the same answer at no cost, so that a search that
+    was killed can continue.
 
     Parameters
     ----------
     path : path
         The file, created if missing. If you delete it, the record of all answers is lost. Links,
-        and mounts of the file elsewhere, are other names of the same account; a copy is another.
+        and mounts of the file elsewhere, are other names of the same account; a copy is another
+        account.
     table : dict, DataFrame or array-like of shape (n_rows,) or (n_rows, n_columns)
         Public columns of all rows of the table, such as features, also if fewer rows are searched.
         The ledger recognises its table by these columns and by the order of the rows.
     target : str, default="values"
-        Name of the column that is protected.
+        Name of the protected column.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class PrivacyLedger:
     n_rows : int
         Number of rows of the table.
     target : str
-        The column that is protected.
+        Name of the protected column.
     spent : ndarray of shape (n_rows,)
         Budget spent on each row when the account was last read, in zCDP.
     epsilons : ndarray of shape (n_rows,)
@@ -88,17 +89,17 @@ class PrivacyLedger:
     Raises
     ------
     ValueError
-        If the file is the ledger of another table or column: the message says what differs.
+        If the file is the ledger of another table or column: the message names the difference.
     skgpb.exceptions.LoadError
-        A ``ValueError``: it is damaged, or no ledger.
+        A ``ValueError``: the file is damaged, or no ledger.
     OSError
-        If it cannot be read or written, or another program holds it for a minute.
+        If the file cannot be read or written, or another program locks it for a minute.
 
     Notes
     -----
-    The file holds names and digests of the public columns, the rows of all groups that were asked
-    for, and the noisy answers; nothing of it was not paid for. It does not know the values: after
-    values were corrected it still counts for the same rows, and repeats what it has answered.
+    The file contains names and digests of the public columns, the rows of all groups that were
+    asked for, and the noisy answers, all of which were paid for. It does not contain the values: if
+    values are corrected later, the costs of their rows remain, and old answers are repeated.
 
     Examples
     --------
@@ -123,7 +124,7 @@ class PrivacyLedger:
         *,
         target: str = "values",
     ) -> None:
-        columns = _columns_of(table)
+        columns = _public_columns(table)
         self.path: Path = Path(path)
         self.target: str = str(target)
         self.n_rows: int = len(next(iter(columns.values())))
@@ -135,7 +136,7 @@ class PrivacyLedger:
         self._forget()
 
     def _write_head(self, columns: dict[str, np.ndarray]) -> None:
-        """Begin the file."""
+        """Create the file with its first two lines."""
         head = {"format": FORMAT, "version": VERSION, "unit": UNIT, "target": self.target}
         head["rows"] = self.n_rows
         head["table"] = {name: _digest(column) for name, column in columns.items()}
@@ -143,12 +144,12 @@ class PrivacyLedger:
         if len(line) > LARGEST_HEAD:
             raise ValueError(
                 f"table has {len(columns)} columns, too many to name in a ledger: give an "
-                "array, or fewer columns that tell this table from others"
+                "array, or fewer columns that distinguish this table from others"
             )
         replace_file(self.path, line + COUNT % 0)
 
     def _read_head(self) -> dict[str, Any]:
-        """Read the first lines, after which records begin."""
+        """Read the lines before the records; return the first one as a dict."""
         self._first_seal, self._count_at = Seal(), 0
         head, self._begin = _head(self.path, self._first_seal)
         if head["version"] > 1:
@@ -156,7 +157,7 @@ class PrivacyLedger:
         return head
 
     def _check_table(self, head: dict[str, Any], columns: dict[str, np.ndarray]) -> None:
-        """Refuse the ledger of something else."""
+        """Raise ValueError if the file is the ledger of another table or column."""
         other = f"{str(self.path)!r} is the ledger of another table"
         if head["target"] != self.target:
             raise ValueError(
@@ -175,7 +176,7 @@ class PrivacyLedger:
                 )
 
     def _forget(self) -> None:
-        """Forget all records, so that the whole file is read again."""
+        """Clear all records in memory, so that the whole file is read again."""
         self.spent: np.ndarray = np.zeros(self.n_rows)
         self.epsilons: np.ndarray = np.zeros(self.n_rows)
         self.answers: dict[Question, PrivateAnswer] = {}
@@ -185,26 +186,26 @@ class PrivacyLedger:
         self._process = os.getpid()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep all others from the ledger, which is read up to its end, in a ``with`` block.
+    def exclusive(self) -> Iterator[None]:
+        """Lock the file in a ``with`` block, after reading it up to its end.
 
         Raises
         ------
         OSError
-            If the file is gone or cannot be read, or somebody holds it for a minute.
+            If the file is missing or cannot be read, or another process locks it for a minute.
         skgpb.exceptions.LoadError
-            Where it is damaged.
+            If the file is damaged.
         """
-        # It keeps out other threads as well, and those who know the file by another name.
+        # The lock excludes other threads as well, and processes that use another name of the file.
         with FileLock(self.path, replaced=False):
             if os.getpid() != self._process:
-                # The fork may have copied what another thread was about to change.
+                # After a fork: another thread may have been changing the records that were copied.
                 self._forget()
-            self._take_news()
+            self._read_new_lines()
             yield
 
     def spend(self, question: Question, rows: np.ndarray, rho: float, epsilon: float) -> None:
-        """Take what an answer costs from its rows: it is on the disk when this returns."""
+        """Charge the cost of an answer to its rows, and write it to the disk."""
         bits = np.zeros(self.n_rows, dtype=bool)
         bits[rows] = True
         packed = base64.b64encode(zlib.compress(np.packbits(bits).tobytes())).decode("ascii")
@@ -212,56 +213,56 @@ class PrivacyLedger:
         self._add(**cost, range=[question.low, question.high], rows=packed)
 
     def answered(self, question: Question, answer: PrivateAnswer) -> None:
-        """Keep what was drawn for the question that was paid last."""
+        """Record the answer to the question of the last :meth:`spend`."""
         to = len(self._questions) - 1
         self._add(answer=answer.average, variance=answer.variance, to=to)
 
     def _add(self, **entry: Any) -> None:
-        """Add a line, and take it as everybody else does: from the file."""
+        """Append a line to the file, and read it from there as all other processes do."""
         line = self._seal.copy().write(entry)
         with open(self.path, "r+b") as file:
-            # Text behind the last whole line was begun by a process that was killed.
+            # Text after the last complete line is from a process that was killed.
             file.truncate(self._read)
-            _write_at(file, self._read, line)
+            _write_bytes(file, self._read, line)
             if self._count_at:
-                _write_at(file, self._count_at, COUNT % (self._n_read + 1))
-        self._take_news()
+                _write_bytes(file, self._count_at, COUNT % (self._n_read + 1))
+        self._read_new_lines()
 
-    def _take_news(self) -> None:
-        """Read what was added since the ledger was looked at last."""
+    def _read_new_lines(self) -> None:
+        """Read the lines that were appended since the last reading."""
         with open(self.path, "rb") as file:
             if os.fstat(file.fileno()).st_size < self._read:
                 raise LoadError(
                     f"{str(self.path)!r} has become shorter since it was read: it was replaced or "
-                    "damaged, and what was spent is not known any more"
+                    "damaged, and the amount spent is unknown"
                 )
             try:
                 file.seek(self._read)
                 for line in file:
                     if not line.endswith(b"\n"):
                         break
-                    self._take(self._seal.read(line))
+                    self._add_record(self._seal.read(line))
                     self._read, self._n_read = self._read + len(line), self._n_read + 1
                 self._check_count(file)
             except OSError:
                 raise
             except Exception as error:
-                place = self._read
+                offset = self._read
                 self._forget()
-                _damaged(self.path, place, error)
+                _raise_load_error(self.path, offset, error)
 
     def _check_count(self, file: BinaryIO) -> None:
-        """Raise ValueError if lines at the end are lost."""
+        """Raise ValueError if the count shows that lines at the end are lost."""
         if self._count_at:
             file.seek(self._count_at)
             n = json.loads(file.readline(len(COUNT % 0)))["lines"]
             if type(n) is not int or n > self._n_read:
                 raise ValueError(
-                    f"it has {self._n_read} of {n} lines, what the others spent is lost"
+                    f"it has {self._n_read} of {n} lines, and the costs in the others are lost"
                 )
 
-    def _take(self, entry: dict[str, Any]) -> None:
-        """Add a record to the account."""
+    def _add_record(self, entry: dict[str, Any]) -> None:
+        """Add a record of the file to the account."""
         if "spend" in entry or "epsilon" in entry:
             pure, (low, high) = "epsilon" in entry, entry["range"]
             cost = entry["epsilon" if pure else "spend"]
@@ -269,7 +270,7 @@ class PrivacyLedger:
                 raise ValueError(f"it spends {cost!r}")
             rho, epsilon = (0.5 * cost * cost, cost) if pure else (cost, math.inf)
             rows = self._rows(entry["rows"])
-            self._questions.append(Question.about(float(low), float(high), rows))
+            self._questions.append(Question.from_rows(float(low), float(high), rows))
             self._costs.append(float(rho))
             self.spent[rows] += rho
             self.epsilons[rows] += epsilon
@@ -281,7 +282,7 @@ class PrivacyLedger:
         self.answers[self._questions[to]] = answer
 
     def _rows(self, packed: str) -> np.ndarray:
-        """Numbers of the rows that a line names."""
+        """Return the sorted numbers of the rows that a line names."""
         size = (self.n_rows + 7) // 8
         data = zlib.decompressobj().decompress(base64.b64decode(packed, validate=True), size + 1)
         if len(data) != size:
@@ -293,24 +294,24 @@ class PrivacyLedger:
         return rows
 
 
-def columns_of(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the public columns by which a ledger knows its table.
+def read_public_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the public columns by which a ledger recognises its table.
 
     Parameters
     ----------
     path : path
-        A file of :class:`PrivacyLedger`; there need not be one yet.
+        The file of a :class:`PrivacyLedger`, which may be missing.
 
     Returns
     -------
     names : list of str
-        Empty where there is no file.
+        Empty if the file is missing.
     """
     return list(_head(Path(path), Seal())[0]["table"]) if os.path.exists(path) else []
 
 
 def _head(path: Path, seal: Seal) -> tuple[dict[str, Any], int]:
-    """Return the first line of a ledger, and its length."""
+    """Return the first line of a ledger as a dict, and its length in bytes."""
     try:
         if not path.is_file():
             raise ValueError("it is not a regular file")
@@ -324,28 +325,28 @@ def _head(path: Path, seal: Seal) -> tuple[dict[str, Any], int]:
             raise ValueError("its first line has no checksum")
         table = head["table"]
         if head["unit"] != UNIT or not (isinstance(table, dict) and table):
-            raise ValueError(f"it does not say by which columns it knows {UNIT}")
+            raise ValueError(f"it does not name the columns by which it recognises {UNIT}")
     except Exception as error:
-        _damaged(path, 0, error)
+        _raise_load_error(path, 0, error)
     return head, len(line)
 
 
-def _damaged(path: Path, place: int, error: Exception) -> NoReturn:
+def _raise_load_error(path: Path, offset: int, error: Exception) -> NoReturn:
     raise LoadError(
-        f"{str(path)!r} is not a privacy ledger, or damaged at byte {place}: {reason_of(error)}"
+        f"{str(path)!r} is not a privacy ledger, or damaged at byte {offset}: {reason_of(error)}"
     ) from error
 
 
-def _write_at(file: BinaryIO, place: int, data: bytes) -> None:
-    """Write bytes at a place, and force them to the disk."""
-    file.seek(place)
+def _write_bytes(file: BinaryIO, offset: int, data: bytes) -> None:
+    """Write bytes at ``offset``, and force them to the disk."""
+    file.seek(offset)
     file.write(data)
     file.flush()
     os.fsync(file.fileno())
 
 
-def _columns_of(table: Any) -> dict[str, np.ndarray]:
-    """Return the public columns of a table, one for an array."""
+def _public_columns(table: Any) -> dict[str, np.ndarray]:
+    """Return the public columns of a table by names; an array is one column."""
     if hasattr(table, "items"):
         columns = {str(name): np.asarray(column) for name, column in table.items()}
         lengths = {len(column) if column.ndim == 1 else -1 for column in columns.values()}
@@ -364,7 +365,7 @@ def _columns_of(table: Any) -> dict[str, np.ndarray]:
 
 
 def _digest(column: np.ndarray) -> str:
-    """Digest of values: the same for equal numbers of any type."""
+    """Return the digest of a column, the same for equal numbers of any type."""
     if column.dtype.kind in "biuf":
         numbers = column.astype("<f8") + 0.0  # not -0.0
         numbers[np.isnan(numbers)] = np.nan

@@ -1,4 +1,4 @@
-"""Numbers as they are written in many countries."""
+"""Numbers in the notations of many countries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-# Texts that stand for a missing value in tables; an empty cell is one too.
+# Texts that stand for a missing value, including the empty text.
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "-", "<na>", "nat"}
 
 Decimal = Literal["point", "comma"]
@@ -15,7 +15,8 @@ _GROUPS = {
     "point": re.compile(r"[+-]?\d{1,3}(?:([ \u00a0\u202f'’,])\d{3})(?:\1\d{3})*(?:\.\d*)?"),
     "comma": re.compile(r"[+-]?\d{1,3}(?:([ \u00a0\u202f'’.])\d{3})(?:\1\d{3})*(?:,\d*)?"),
 }
-# Only one reading is possible: 1,5 and 0,125 and 1.234,5 and 1.234.567, and the reverse.
+# Texts with only one reading, by their decimal mark: 1,5 and 0,125 and 1.234,5 and 1.234.567 have a
+# comma.
 _EVIDENCE: dict[Decimal, re.Pattern[str]] = {
     "comma": re.compile(
         r"[+-]?(?:0?,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|\d{1,3}(?:\.\d{3})+,\d+"
@@ -26,8 +27,8 @@ _EVIDENCE: dict[Decimal, re.Pattern[str]] = {
         r"|\d{1,3}(?:,\d{3}){2,})(?:[eE][+-]?\d+)?"
     ),
 }
-# A number may be a limit, as in <0.5, and have one sign of a currency on either side, or one unit
-# behind it: %, °C, mm, m2, kg/m³, mg/L.
+# A number may be a limit, as in <0.5, and have the sign of a currency on either side, or a unit
+# after it: %, °C, mm, m2, kg/m³, mg/L.
 _WORD = r"[^\W\d_]+(?:(?<=m)[23]|[²³])?"
 _CELL = re.compile(
     r"(?P<relation>[<>≤≥]=?)?\s*(?P<sign>[+-]?)[$€£¥₹]?\s*"
@@ -38,8 +39,8 @@ _PLAIN = str.maketrans("≤≥", "<>")
 _DURATION = re.compile(r"(?:(\d+) days?,? )?(\d+):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
 SECONDS = "seconds"
 NO_UNITS = MISSING | {"inf", "infinity"}
-# A number may have such a sign or not beside others of its column.
 CURRENCIES = set("$€£¥₹")
+# Units that numbers of one column may mix with each other, and with numbers without a unit.
 SIGNS = {"", "%"} | CURRENCIES
 _NOT_DETECTED = re.compile(r"n\.? ?d\.?|n/d|b\.?d\.?l\.?|<? ?lo[dq]", re.IGNORECASE)
 _THREE_DIGITS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
@@ -47,7 +48,7 @@ WHICH_DECIMAL = "say --decimal comma or point"
 
 
 class UnclearError(ValueError):
-    """A text can be read in two ways."""
+    """A text has two possible readings."""
 
 
 class Reading(NamedTuple):
@@ -58,8 +59,8 @@ class Reading(NamedTuple):
     limit: str = ""
 
 
-def _parts_of(cell: str) -> tuple[str, str, str]:
-    """Return the number in a cell, its unit, and < or > of a limit: 58.7% is 58.7 and %."""
+def _split_number(cell: str) -> tuple[str, str, str]:
+    """Split a cell into number, unit, and the < or > of a limit: 58.7% into 58.7, % and ""."""
     text = cell.strip().replace("\u2212", "-")
     found = _CELL.fullmatch(text)
     if found is None or (found["unit"] or "number").lower() in NO_UNITS:
@@ -69,17 +70,19 @@ def _parts_of(cell: str) -> tuple[str, str, str]:
 
 
 def is_missing(text: str) -> bool:
-    """Return whether a cell stands for no value."""
+    """Return whether a cell stands for a missing value."""
     return text.strip().lower() in MISSING
 
 
-def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
-    """Return the decimal mark of most numbers, and whether others have the other mark.
+def detect_decimal(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
+    """Return the decimal mark of most numbers, and whether some have the other mark.
+
+    The mark is None if no number shows it.
 
     Parameters
     ----------
     counts : mapping of str to int
-        How many cells have each text. Those that can be read with either mark do not count.
+        Number of cells with each text. Texts that can be read with either mark are ignored.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
     seen: dict[Decimal, dict[str, int]] = {"point": {}, "comma": {}}
     for cell, n in counts.items():
         for mark, form in _EVIDENCE.items():
-            if form.fullmatch(_parts_of(cell)[0]):
+            if form.fullmatch(_split_number(cell)[0]):
                 seen[mark][cell] = n
     n_point, n_comma = (sum(cells.values()) for cells in seen.values())
     if n_point and n_point == n_comma:
@@ -102,7 +105,7 @@ def decimal_of(counts: Mapping[str, int]) -> tuple[Decimal | None, bool]:
     return "point" if n_point > n_comma else "comma", bool(n_point and n_comma)
 
 
-def reading_of(cell: str, decimal: Decimal | None = None, mixed: bool = False) -> Reading:
+def read_number(cell: str, decimal: Decimal | None = None, mixed: bool = False) -> Reading:
     """Return the number in a cell, with its unit; a duration such as 02:09:19 is in seconds.
 
     Parameters
@@ -110,14 +113,15 @@ def reading_of(cell: str, decimal: Decimal | None = None, mixed: bool = False) -
     cell : str
         The text of the cell.
     decimal : {"point", "comma"}, default=None
-        The decimal mark; None where nothing tells.
+        The decimal mark; None if it is unknown.
     mixed : bool, default=False
-        Whether some cells of the column have the other mark, so that 1,234 may be meant either way.
+        Whether some cells of the column have the other mark, so that 1,234 has two readings.
 
     Raises
     ------
     ValueError
-        If the cell is not a number; an UnclearError if it may be two. The message begins with it.
+        If the cell is not a number; an UnclearError if it has two readings. The message begins
+        with the text of the cell.
     """
     if is_missing(cell):
         return Reading(math.nan)
@@ -131,25 +135,25 @@ def reading_of(cell: str, decimal: Decimal | None = None, mixed: bool = False) -
         days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
         seconds = float(found[4].replace(",", "."))
         return Reading(((days * 24 + hours) * 60 + minutes) * 60 + seconds, SECONDS)
-    number, unit, limit = _parts_of(cell)
+    number, unit, limit = _split_number(cell)
     try:
-        return Reading(_number_of(number, decimal, mixed), unit, limit)
+        return Reading(_parse_number(number, decimal, mixed), unit, limit)
     except UnclearError:
         raise
     except ValueError as error:
         raise ValueError(str(error) or f"{text!r} is not a number") from None
 
 
-def reason_against(cell: str) -> str:
-    """Return why a cell is not a number; empty if it is one."""
+def explain_unreadable(cell: str) -> str:
+    """Return the reason why a cell is not a number; an empty text if it is a number."""
     try:
-        reading_of(cell)
+        read_number(cell)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def _number_of(text: str, decimal: Decimal | None, mixed: bool) -> float:
+def _parse_number(text: str, decimal: Decimal | None, mixed: bool) -> float:
     """Convert the text of a number without a unit."""
     mark = decimal or "point"
     if "_" in text:

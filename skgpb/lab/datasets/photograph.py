@@ -8,7 +8,7 @@ from skgpb.utils.install import needs
 
 
 def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Load scikit-learn's photograph of a dahlia, with nothing to download.
+    """Load scikit-learn's photograph of a dahlia, without a download.
 
     Returns
     -------
@@ -17,12 +17,12 @@ def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     brightness : ndarray of shape (273280,)
         Mean over red, green and blue, from 0 (black) to 1 (white).
     image : ndarray of shape (427, 640, 3)
-        The photograph, ``uint8``.
+        The photograph, as ``uint8``.
 
     Raises
     ------
     ImportError
-        If Pillow, which decodes it, is not installed.
+        If Pillow, which decodes the photograph, is not installed.
     """
     from sklearn.datasets import load_sample_image
 

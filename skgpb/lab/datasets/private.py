@@ -2,11 +2,11 @@ r"""Averages over groups of rows, within a budget of differential privacy.
 
 The value of one row is protected: two columns are *neighbours* if they differ in one
 row, whose value may be anything within the range. The rows themselves, and the rows of each group,
-are public. An average over n rows then changes by at most ``range / n``, and only if the
-group holds the row. So the privacy lost about a row is the sum over the answers about groups that
-hold it, and each row has a budget of its own: asking for groups without common rows costs no more
-than asking for one of them ([McSherry2009]_, and [Feldman2021]_ where the questions depend on the
-answers before them, as here).
+are public. Between neighbours an average over n rows changes by at most ``range / n``, and only if
+the group contains the row. So the privacy loss of a row is the sum over the answers about groups
+that contain it, and each row has a budget of its own: questions about disjoint groups cost no more
+than one of them ([McSherry2009]_, and [Feldman2021]_ if the questions depend on previous answers,
+as here).
 
 References
 ----------
@@ -29,7 +29,7 @@ from skgpb.exceptions import PrivacyBudgetError
 from skgpb.lab.datasets.account import Account, PrivateAnswer, Question
 from skgpb.lab.datasets.accounting import (
     SLACK,
-    Dice,
+    RandomIntegers,
     discrete_gaussian,
     discrete_laplace,
     epsilon_of,
@@ -43,43 +43,42 @@ __all__ = ["PrivateAverages"]
 
 # Values are rounded to this many steps of their range, so that sums are exact integers.
 STEPS = 2**20
-# The budget of a row is spent where less than this share is left.
-SPENT = 1e-3
-# An answer is never given if the standard deviation of its noise exceeds this many ranges.
-WIDEST = 1e9
+# The budget of a row counts as spent if less than this share is left.
+SPENT_SHARE = 1e-3
+# Largest standard deviation of the noise of an answer, in ranges.
+MOST_NOISE = 1e9
 
 
 class PrivateAverages:
     r"""Averages over groups of rows with the noise that differential privacy needs.
 
-    All that is ever answered is (epsilon, delta)-differentially private with respect to the value
-    of one row, whatever is asked, in any order and depending on answers before. A group that was
-    asked for is answered with the same number again, which costs nothing.
+    All answers together are (epsilon, delta)-differentially private with respect to the value of
+    one row, for any questions in any order, which may depend on previous answers. A repeated
+    question gets the same answer at no cost.
 
     Parameters
     ----------
     values : array-like of shape (n,)
         The column to protect.
     target_range : (low, high)
-        Range of possible values. It is published, so it must be known independently of
-        the column, never from its smallest and largest value. Values beyond are taken to be at
-        its ends.
+        Range of possible values. It is public, so it must be known independently of the column,
+        never from its smallest and largest value. Values beyond the range are clipped to its ends.
     epsilon : float
-        The budget for everything, greater than 0.
+        The budget for all questions, greater than 0.
     delta : float, default=0
         At least 0, and far less than 1 / n. With 0 the noise is that of Laplace, and the epsilons
-        of answers add up. Otherwise the noise is Gaussian, and their amounts of zCDP add up. A
-        million-th needs less noise than 0 if there are more than ten answers about a row.
+        of answers add up. Otherwise the noise is Gaussian, and the amounts of zCDP of answers add
+        up. ``delta=1e-6`` needs less noise than 0 if there are more than ten answers about a row.
     min_members : int, default=1
-        Fewest rows of a group; smaller ones are refused. Larger ones cost less, see Notes.
+        Fewest rows of a group; smaller groups are refused. Larger groups cost less, see Notes.
     random_state : int, RandomState instance or None, default=None
-        None for the operating system's entropy. With anything else the noise can be repeated,
-        and so be taken off by whoever knows it: **nothing is private then** unless it is
-        kept as secret as the column. It must be None where there is a ledger.
+        None for the operating system's entropy. Anybody who knows another ``random_state`` can
+        reproduce the noise and subtract it: **nothing is private then** unless it is kept as secret
+        as the column. It must be None with a ledger.
     ledger : PrivacyLedger, default=None
         The account, in a file that survives this object. ``epsilon`` is then the budget for all
         questions ever asked with the ledger, and part of it may be spent; ``values`` is the column
-        of all rows of its table, in their order. None for an account of this object alone.
+        of all rows of the ledger's table, in their order. None for an account of this object alone.
 
     Attributes
     ----------
@@ -87,32 +86,32 @@ class PrivateAverages:
         The budget of each row: ``epsilon`` if delta is 0, otherwise in zero-concentrated
         differential privacy (zCDP), see :func:`rho_of`.
     spent_ : ndarray of shape (n,)
-        Part of ``budget`` spent on every row; with a ledger, by all that share it.
+        Part of ``budget`` spent on every row; with a ledger, by all searches that share it.
     epsilon_spent_ : float
-        The epsilon of what was spent about the row that most was spent about.
+        The largest entry of ``spent_``, converted to epsilon at ``delta``.
     n_answers : int
-        Number of different groups answered; with a ledger, to all that share it.
+        Number of different groups with an answer; with a ledger, from all searches that share it.
 
     Notes
     -----
-    *What an answer costs.* Unless ``share`` says otherwise the average over n rows costs
-    :math:`1 / k` of what is left to its rows if delta is 0, otherwise :math:`1 / k^2`, k being n /
-    ``min_members`` rounded down. The noise is then about the same at all sizes, and the groups that
-    cannot be halved any more get most of the budget.
+    *Cost of an answer.* Without ``share`` the average over n rows costs :math:`1 / k` of the
+    remaining budget of its rows if delta is 0, otherwise :math:`1 / k^2`, where k is n /
+    ``min_members`` rounded down. The noise is then about the same at all sizes, and the smallest
+    groups get most of the budget.
 
-    *Noise.* Values are rounded to :math:`2^{20}` steps of the range, their sum is an exact integer,
+    *Noise.* Values are rounded to :math:`2^{20}` steps of the range. Their sum is an exact integer,
     and so is the noise, a discrete Laplace or Gaussian variable drawn without floating-point
-    numbers [Canonne2020]_: the answers have no last digits that give them away. What is not
-    covered: how long a draw takes, and the memory of the process.
+    numbers [Canonne2020]_: the last digits of an answer reveal nothing. The time of a draw, and the
+    memory of the process, are not protected.
 
-    *Copies.* Threads may share one object. It refuses to be copied or pickled, and a process that
-    was forked is refused every answer: the same budget would be spent again. Processes share a
+    *Copies.* Threads may share one object. It cannot be copied or pickled, and it does not answer
+    in a forked process: a copy would spend the same budget again. Processes share a
     :class:`PrivacyLedger`: each may have an object with it, by a fork or of its own.
 
-    *Repeated searches.* Whoever asks about the same rows with another object, or runs a program
-    again, spends another budget: two of epsilon 1 promise epsilon 2. With a ledger the second
-    has what the first has left. Settle the total before you see an answer: a budget that is
-    raised because of what was seen promises no less than the highest that might have been.
+    *Repeated searches.* Another object for the same rows, or another run of a program, spends
+    another budget: two objects of epsilon 1 promise epsilon 2. With a ledger the second object has
+    the budget that the first has left. Settle the total before you see an answer: if you raise the
+    budget because of answers, the promise is that of the highest budget you might have chosen.
 
     *Accounting.* An answer with noise of standard deviation s on the average costs
     :math:`(range / n) \sqrt{2} / s` of epsilon if the noise is that of Laplace, and
@@ -157,7 +156,7 @@ class PrivateAverages:
         ledger: PrivacyLedger | None = None,
     ) -> None:
         self._low, self._high = check_range(target_range)
-        self.budget: float = budget_of(epsilon, delta)
+        self.budget: float = row_budget(epsilon, delta)
         whole = isinstance(min_members, Integral) and not isinstance(min_members, bool)
         if not (whole and min_members >= 1):
             raise ValueError(f"min_members must be a whole number >= 1, got {min_members!r}")
@@ -170,10 +169,10 @@ class PrivateAverages:
         self._account = Account(len(values)) if ledger is None else ledger
         if ledger is not None:
             self._check_ledger(ledger, random_state)
-        self._dice = dice(random_state)
+        self._random = random_source(random_state)
 
     def _check_ledger(self, ledger: PrivacyLedger, random_state: Any) -> None:
-        """Refuse a ledger with which the promise would not hold."""
+        """Raise an error for a ledger with which the privacy guarantee would not hold."""
         if not isinstance(ledger, PrivacyLedger):
             raise TypeError(f"ledger must be a PrivacyLedger or None, got {ledger!r}")
         if random_state is not None:
@@ -208,15 +207,16 @@ class PrivateAverages:
     def answer(
         self, group: Sequence[int] | SupportsArray, share: float | None = None
     ) -> PrivateAnswer:
-        """Answer with the noisy average over a group, if the budget allows.
+        """Return the noisy average over a group, if the budget allows.
 
         Parameters
         ----------
         group : Cell or array-like of int, shape (m,)
             A group of a pool, or the numbers of its rows.
         share : float, default=None
-            Fraction of the remaining budget of its rows to spend, > 0 and <= 1. It must not depend
-            on values that were not told. None for what the size of the group suggests, see Notes.
+            Fraction of the remaining budget of its rows to spend, > 0 and <= 1. It must depend on
+            the values through previous answers only. None for a share that depends on the size of
+            the group, see Notes.
 
         Returns
         -------
@@ -227,24 +227,24 @@ class PrivateAverages:
         PrivacyBudgetError
             If the remaining budget of a row is too small. Nothing is spent.
         RuntimeError
-            In a process that was forked, without a ledger.
+            In a forked process, without a ledger.
         OSError
-            If the ledger cannot be read or written. It then gave no answer.
+            If the ledger cannot be read or written. There is no answer then.
         ValueError
-            For groups with too few rows, with a row twice, or with rows that do not exist.
+            For a group with too few rows, with a row twice, or with rows that do not exist.
         """
         rows = self._rows(group)
         if not (share is None or (is_number(share) and 0.0 < share <= 1.0)):
             raise ValueError(f"share must be None or a number > 0 and <= 1, got {share!r}")
-        question = Question.about(self._low, self._high, rows)
-        with self._account.alone():
-            known = self._account.answers.get(question)
-            return known or self._new_answer(question, rows, share)
+        question = Question.from_rows(self._low, self._high, rows)
+        with self._account.exclusive():
+            previous = self._account.answers.get(question)
+            return previous or self._new_answer(question, rows, share)
 
     def _new_answer(
         self, question: Question, rows: np.ndarray, share: float | None
     ) -> PrivateAnswer:
-        """Answer what was not asked before; nobody else is asked now, who could spend the same."""
+        """Answer a new question; the caller holds the lock of the account."""
         scale = self._scale(rows, share)
         if scale is None:
             raise PrivacyBudgetError(
@@ -252,10 +252,10 @@ class PrivateAverages:
                 f"for some of the {len(rows)} rows of the group"
             )
         rho, epsilon = STEPS**2 / (2 * scale**2), math.inf if self.delta else STEPS / scale
-        # Spent before it is drawn: an interrupt in between costs the answer, not the promise.
+        # Spend before drawing: an interrupt in between loses the answer, not the guarantee.
         self._account.spend(question, rows, rho, epsilon)
         noise = discrete_gaussian if self.delta else discrete_laplace
-        noisy = int(self._steps[rows].sum()) + noise(scale, self._dice)
+        noisy = int(self._steps[rows].sum()) + noise(scale, self._random)
         unit = (self._high - self._low) / STEPS / len(rows)
         variance = (1.0 if self.delta else 2.0) * (unit * scale) ** 2
         answer = PrivateAnswer(self._low + unit * noisy, variance, rho)
@@ -263,7 +263,7 @@ class PrivateAverages:
         return answer
 
     def affords(self, group: Sequence[int] | SupportsArray) -> bool:
-        """Return whether a group would be answered: it was before, or the budget allows.
+        """Return whether a group would be answered, by a previous answer or within the budget.
 
         Parameters
         ----------
@@ -275,35 +275,35 @@ class PrivateAverages:
         affords : bool
         """
         rows = self._rows(group)
-        with self._account.alone():
-            known = Question.about(self._low, self._high, rows) in self._account.answers
-            return known or self._scale(rows) is not None
+        with self._account.exclusive():
+            question = Question.from_rows(self._low, self._high, rows)
+            return question in self._account.answers or self._scale(rows) is not None
 
     @property
     def spent_(self) -> np.ndarray:
-        """Budget spent for every row, shape (n,)."""
-        with self._account.alone():
-            return self._spent.copy()
+        """Budget spent on every row, shape (n,)."""
+        with self._account.exclusive():
+            return self._spending.copy()
 
     @property
     def n_answers(self) -> int:
-        """Number of distinct groups that were answered."""
-        with self._account.alone():
+        """Number of different groups with an answer."""
+        with self._account.exclusive():
             return len(self._account.answers)
 
     @property
     def epsilon_spent_(self) -> float:
-        """The epsilon of what was spent about the row that most was spent about."""
+        """The largest entry of ``spent_``, converted to epsilon at ``delta``."""
         spent = float(self.spent_.max())
         return epsilon_of(spent, self.delta) if self.delta else spent
 
     @property
-    def _spent(self) -> np.ndarray:
-        """Return the budget spent for every row; the account is not copied."""
+    def _spending(self) -> np.ndarray:
+        """Budget spent on every row, (n,): the array of the account, not a copy."""
         return self._account.spent if self.delta else self._account.epsilons
 
     def _rows(self, group: Any) -> np.ndarray:
-        """Sorted numbers of the rows of a group."""
+        """Return the sorted row numbers of a group, after checking them."""
         rows = np.asarray(getattr(group, "members", group))
         if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
             raise ValueError(
@@ -323,20 +323,21 @@ class PrivateAverages:
         return rows
 
     def _scale(self, rows: np.ndarray, share: float | None = None) -> int | None:
-        """Return the noise of the next answer on the sum of steps, None without enough budget.
+        """Return the scale of the noise of the next answer, in steps of the sum.
 
-        It is the standard deviation of Gaussian noise, and the scale of Laplace noise.
+        It is the standard deviation of Gaussian noise, or the scale of Laplace noise. Return None
+        if the budget is too small.
         """
-        left = self.budget - float(self._spent[rows].max())
+        left = self.budget - float(self._spending[rows].max())
         power = 2 if self.delta else 1
         cost = left * (1.0 / (len(rows) // self.min_members) ** power if share is None else share)
-        if left <= SPENT * self.budget or cost * WIDEST**power < 1.0:
+        if left <= SPENT_SHARE * self.budget or cost * MOST_NOISE**power < 1.0:
             return None
         return math.ceil(STEPS / (math.sqrt(2.0 * cost) if self.delta else cost))
 
 
-def budget_of(epsilon: float, delta: float) -> float:
-    """Return what may be spent about a row: in zCDP, and epsilon itself if delta is 0."""
+def row_budget(epsilon: float, delta: float) -> float:
+    """Return the budget of a row: ``epsilon`` if delta is 0, otherwise an amount of zCDP."""
     if is_number(delta) and delta == 0.0:
         if not (is_number(epsilon) and 0.0 < epsilon < math.inf):
             raise ValueError(f"epsilon must be a finite number > 0, got {epsilon!r}")
@@ -345,7 +346,7 @@ def budget_of(epsilon: float, delta: float) -> float:
 
 
 def check_range(target_range: Any) -> tuple[float, float]:
-    """Check two finite numbers, the first of which is smaller."""
+    """Return the range as two floats; raise ValueError unless low < high and both are finite."""
     try:
         low, high = (float(x) for x in target_range)
     except (TypeError, ValueError):
@@ -358,8 +359,8 @@ def check_range(target_range: Any) -> tuple[float, float]:
     return low, high
 
 
-def dice(random_state: Any) -> Dice:
-    """Return the operating system's random numbers, or ones that can be repeated."""
+def random_source(random_state: Any) -> RandomIntegers:
+    """Return the operating system's random numbers, or reproducible ones with a random state."""
     if random_state is None:
         return random.SystemRandom()
     return random.Random(int(check_random_state(random_state).randint(np.iinfo(np.int32).max)))

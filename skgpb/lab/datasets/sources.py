@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from skgpb.lab.datasets.credentials import NOT_REPEATED, without_addresses
+from skgpb.lab.datasets.credentials import NOT_REPEATED, mask_addresses
 
 HEAD = 2**16
 PACKED: dict[bytes, Callable[..., Any]] = {
@@ -24,7 +24,7 @@ PACKED: dict[bytes, Callable[..., Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-# The second one begins an archive of nothing.
+# The second mark is that of an empty archive.
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PARQUET, OLD_EXCEL = b"PAR1", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 UNREAD = {
@@ -42,7 +42,7 @@ MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
-# JSON, XML and HTML, which programs write under the names of tables, too.
+# JSON, XML and HTML, which some programs write to files named .csv or .xls.
 MARKUP = re.compile(
     rb'(\xef\xbb\xbf)?\s*(\[\s*[\[{]|\{\s*"|<(!doctype|html|\?xml|table)\b)', re.IGNORECASE
 )
@@ -51,25 +51,25 @@ DAMAGED = "is damaged or incomplete: copy it again, or save it anew in the progr
 
 
 class Source:
-    """Bytes that can be read again and again.
+    """Bytes of a table, which can be read several times.
 
     Parameters
     ----------
     path : str or Path
-        A file, or "-" for standard input. Anything but a regular file, such as a pipe, is read once
-        and kept.
+        A file, or "-" for standard input. If it is not a regular file, such as a pipe, its bytes
+        are read once and kept in memory.
 
     Attributes
     ----------
     name : str
-        For messages.
+        Name for messages.
     kind : str
         "text", "parquet" or "excel", by the first bytes.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.name: str = "standard input" if str(path) == STDIN else str(path)
-        if without_addresses(self.name) != self.name and not os.path.exists(path):
+        if mask_addresses(self.name) != self.name and not os.path.exists(path):
             raise ValueError(f"there is no file of the name that was given {NOT_REPEATED}")
         self._path = path
         self._kept: IO[bytes] | None = None
@@ -91,7 +91,7 @@ class Source:
         return io.BytesIO(sys.stdin.buffer.read() if sys.stdin is not None else b"")
 
     def _look_into_zip(self) -> None:
-        with self.damage_told(), self.raw() as raw, zipfile.ZipFile(raw) as archive:
+        with self.damage_errors(), self.raw() as raw, zipfile.ZipFile(raw) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]
         if "xl/workbook.xml" in names:
             self.kind = "excel"
@@ -108,7 +108,7 @@ class Source:
 
     @contextmanager
     def raw(self) -> Iterator[IO[bytes]]:
-        """The bytes as they are stored."""
+        """Open the stored bytes in a ``with`` block."""
         if self._kept is None:
             with open(self._path, "rb") as file:
                 yield file
@@ -117,9 +117,9 @@ class Source:
             yield self._kept
 
     @contextmanager
-    def unpacked(self) -> Iterator[IO[bytes]]:
-        """The bytes without compression."""
-        with self.damage_told(), self.raw() as raw:
+    def unpack(self) -> Iterator[IO[bytes]]:
+        """Open the decompressed bytes in a ``with`` block."""
+        with self.damage_errors(), self.raw() as raw:
             if self._open is None:
                 yield raw
             else:
@@ -128,8 +128,8 @@ class Source:
 
     @contextmanager
     def text(self, encoding: str) -> Iterator[io.TextIOWrapper]:
-        """The letters, with line ends as they are."""
-        with self.unpacked() as file:
+        """Open the text in a ``with`` block, with unchanged line ends."""
+        with self.unpack() as file:
             wrapper = io.TextIOWrapper(file, encoding=encoding, newline="")
             try:
                 yield wrapper
@@ -137,8 +137,8 @@ class Source:
                 wrapper.detach()  # the kept stream must not be closed
 
     @contextmanager
-    def damage_told(self) -> Iterator[None]:
-        """Turn what libraries raise for damaged archives into a ValueError."""
+    def damage_errors(self) -> Iterator[None]:
+        """Convert the errors of libraries for damaged archives into a ValueError."""
         try:
             yield
         except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
@@ -151,14 +151,14 @@ class Source:
             raise ValueError(f"{self.name} {DAMAGED}") from error
 
     def encodings(self) -> list[str]:
-        """Encodings to try, in that order; the last takes everything.
+        """Return the encodings to try, in this order.
 
         Raises
         ------
         ValueError
             If the bytes are not text.
         """
-        with self.unpacked() as file:
+        with self.unpack() as file:
             head = file.read(HEAD)
         if MARKUP.match(head):
             raise ValueError(f"{self.name} is JSON or a page, not a table: save it as .xlsx or CSV")

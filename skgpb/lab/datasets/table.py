@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.lab.datasets.columns import CellError, Column, column_of
+from skgpb.lab.datasets.columns import CellError, Column, read_column
 from skgpb.lab.datasets.format import Header, TableError, TableFormat
 from skgpb.lab.datasets.frame_table import ExcelTable, ParquetTable
-from skgpb.lab.datasets.numbers import Decimal, UnclearError, decimal_of
+from skgpb.lab.datasets.numbers import Decimal, UnclearError, detect_decimal
 from skgpb.lab.datasets.sources import Source
 from skgpb.lab.datasets.text_table import TextTable
 from skgpb.utils.install import install_command
@@ -23,37 +23,37 @@ KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "parquet": (ParquetTable, ("pandas", "pyarrow")),
     "excel": (ExcelTable, ("pandas", "openpyxl")),
 }
-# Options that say nothing of a kind of table.
+# Options without effect on a kind of table.
 WITHOUT_EFFECT = {
     "text": ("sheet",),
     "parquet": ("separator", "encoding", "sheet", "skip_lines", "header"),
     "excel": ("separator", "encoding"),
 }
-# Number of cells that tell which decimal mark a column has.
-TELLING = 10_000
-# Number of cells that cannot be read, besides the first one, that a message shows.
+# Number of cells by which the decimal mark of a column is detected.
+CELLS_FOR_MARK = 10_000
+# Number of unreadable cells in a message, in addition to the first one.
 OTHERS_SHOWN = 3
 
 
 class TableFile:
-    r"""A table with a header in a file, whatever its kind.
+    r"""A table with a header in a file: separated values, Parquet or Excel.
 
     Parameters
     ----------
     path : str or Path
-        Separated values, whose separator, decimal mark, encoding and compression (gz, bz2, xz,
-        zip) are found out, or Parquet or Excel. "-" is standard input.
+        The file; "-" for standard input. Separator, decimal mark, encoding and compression (gz,
+        bz2, xz, zip) of separated values are detected.
     how : TableFormat, default=None
-        Format options that are given instead of detected.
+        Format options, which replace the detection.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ImportError
-        If a library is needed that is not installed.
+        If a necessary library is not installed.
     ValueError
-        If it is not such a table.
+        If the file is not such a table.
 
     Examples
     --------
@@ -103,17 +103,17 @@ class TableFile:
         Parameters
         ----------
         columns : sequence of str
-            Their names in the header.
+            Names of the columns in the header.
         texts : collection of str, default=()
-            Names of columns that are texts even if their values look like numbers or dates.
+            Names of columns to read as texts, even if their values look like numbers or dates.
         verbatim : collection of str, default=()
-            Names of columns that are texts as they are: only an empty cell is missing, and a text
-            such as ``NA`` or ``-`` is one.
+            Names of columns to read as texts in which only an empty cell is missing; ``NA`` and
+            ``-`` are texts.
         numbers : collection of str, default=()
-            Names of columns that are numbers even if most of their cells cannot be read.
+            Names of columns to read as numbers, even if most of their cells cannot be read.
         keep_unreadable : bool, default=False
-            Whether cells that are unlike most others of their column are left to the caller, in
-            ``unreadable`` of the column, instead of raising an error.
+            Whether to return unreadable cells in ``unreadable`` of their column, instead of raising
+            an error.
 
         Returns
         -------
@@ -128,21 +128,21 @@ class TableFile:
             row as Excel numbers it, or the row of Parquet, counted from 0.
         """
         header = self._table.header(columns)
-        placed = list(zip(columns, header.places(columns), strict=True))
+        placed = list(zip(columns, header.indices(columns), strict=True))
         places = [place for _, place in placed]
         always = {place for name, place in placed if name in {*texts, *verbatim}}
         try:
             frame = self._table.frame(places, always)
             marks = [self._mark(name, i, frame[i], i in always, header) for name, i in placed]
             if "comma" in dict(marks) and isinstance(self._table, TextTable):
-                # pandas has read 1.234 as a number with a point.
+                # pandas has read 1.234 with a decimal point: read again with a comma.
                 frame = self._table.frame(places, always, ",")
                 marks = [self._mark(name, i, frame[i], i in always, header) for name, i in placed]
-            # One mark that is certain tells of columns in which it is not.
+            # A column that does not show its decimal mark has that of the other columns.
             certain = {mark for mark, _ in marks if mark is not None}
             common = certain.pop() if len(certain) == 1 else None
             found = [
-                column_of(
+                read_column(
                     name,
                     frame[place],
                     mark=mark or common,
@@ -155,7 +155,7 @@ class TableFile:
                 for (name, place), (mark, mixed) in zip(placed, marks, strict=True)
             ]
         except CellError as error:
-            raise TableError(self.said(error), error.option) from None
+            raise TableError(self.error_text(error), error.option) from None
         for column in [] if keep_unreadable else found:
             if wrong := self.unreadable(column):
                 raise ValueError(wrong)
@@ -164,69 +164,72 @@ class TableFile:
     def _mark(
         self, name: str, place: int, series: Any, is_text: bool, header: Header
     ) -> tuple[Decimal | None, bool]:
-        """Return the decimal mark of a column, and whether some cells have the other one."""
+        """Return the decimal mark of a column, None if unknown, and whether some have the other."""
         if self._how.decimal is not None or is_text:
             return self._how.decimal, False
-        cells = series.dropna().head(TELLING)
-        if series.dtype.kind == "f":  # of which pandas does not tell how they were written
+        cells = series.dropna().head(CELLS_FOR_MARK)
+        if series.dtype.kind == "f":  # pandas has converted the texts
             below = header.lines[header.n_lines :]
             counts = Counter(line.cells[place] for line in below if len(line.cells) > place)
         else:
             counts = Counter(cells.astype(str))
         try:
-            return decimal_of(counts)
+            return detect_decimal(counts)
         except UnclearError as error:
             raise CellError(cells.index[0], name, str(error)) from None
 
     def unreadable(self, column: Column, rows: np.ndarray | None = None) -> str:
-        """Say which cells of a column cannot be read; an empty text if all can.
+        """Return a message about the unreadable cells of a column; empty if there are none.
 
         Parameters
         ----------
         column : Column
-            A column that was read.
+            A column that :meth:`read` returned.
         rows : ndarray of shape (n_rows,) of bool, default=None
-            The rows that matter, None for all.
+            Mask of the rows to check, None for all.
 
         Returns
         -------
-        said : str
+        message : str
         """
         wrong = [row for row in sorted(column.unreadable) if rows is None or rows[row]]
         if not wrong:
             return ""
         first, *others = zip(wrong, self._table.lines(wrong[: 1 + OTHERS_SHOWN]), strict=False)
-        said = f"{first[1]}, column {column.name!r}: {column.unreadable[first[0]].reason}"
+        message = f"{first[1]}, column {column.name!r}: {column.unreadable[first[0]].reason}"
         if not others:
-            return said
+            return message
         also = ", ".join(f"{column.unreadable[row].text!r} in {place}" for row, place in others)
         more = len(wrong) - 1 - len(others)
         also += f" and {more:,} more" if more else ""
-        return f"{said}; {len(wrong):,} such cells, also {also}"
+        return f"{message}; {len(wrong):,} such cells, also {also}"
 
     def names(self, likely: Sequence[str]) -> list[str]:
-        """Return the names of all columns, of equal ones the second as ``name.1``.
+        """Return the names of all columns; the second of equal names is ``name.1``.
 
         Parameters
         ----------
         likely : sequence of str
-            Some that there should be, by which the separator is found.
+            Names that should be among them, by which the separator is detected.
         """
         header = self._table.header(likely)
         header.check_titles(likely)
         return header.names
 
-    def repeated(self, columns: Sequence[str]) -> list[tuple[str, int]]:
-        """Return which columns are the first of several with the same name, and of how many."""
+    def duplicate_names(self, columns: Sequence[str]) -> list[tuple[str, int]]:
+        """Return the columns whose name occurs several times, and the number of times."""
         names = [" ".join(parts) for parts in self._table.header(columns).parts]
         return [(name, names.count(name)) for name in columns if names.count(name) > 1]
 
-    def said(self, error: CellError) -> str:
-        """Return a message with the place and the reason of an error."""
+    def error_text(self, error: CellError) -> str:
+        """Return the message of an error, with its row and column."""
         return f"{self.place(error.row)}, column {error.column!r}: {error}"
 
     def place(self, row: int) -> str:
-        """Name a row, counted from 0 without the header and blank lines, as people see it."""
+        """Return the name of a row for messages, such as "line 3".
+
+        ``row`` is counted from 0, without the header and blank lines.
+        """
         return self._table.lines([row])[0]
 
     def row_numbers(self, rows: np.ndarray) -> np.ndarray:
@@ -235,7 +238,7 @@ class TableFile:
         Parameters
         ----------
         rows : ndarray of shape (n,) of int
-            As they were read.
+            Rows, counted from 0 without the header and blank lines.
 
         Returns
         -------
@@ -244,12 +247,12 @@ class TableFile:
         return self._table.numbers(rows)
 
     def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
-        """Write the header and some rows, as text as they are, to a file in UTF-8.
+        """Write the header and these rows, with unchanged texts, to a file in UTF-8.
 
         Parameters
         ----------
         rows : collection of int
-            Their numbers, counted from 0 without the header and blank lines.
+            Rows, counted from 0 without the header and blank lines.
         to : str or Path
             The file to write.
         """

@@ -16,8 +16,8 @@ from skgpb.lab.datasets.format import (
     Header,
     Line,
     TableFormat,
-    separator_of,
-    without_unit,
+    resolve_separator,
+    strip_unit,
 )
 from skgpb.lab.datasets.numbers import MISSING
 from skgpb.lab.datasets.sources import Source
@@ -25,13 +25,13 @@ from skgpb.lab.datasets.sources import Source
 if TYPE_CHECKING:
     from _csv import Reader as _Reader
 
-# Separators that are tried, in that order where they do equally well.
+# Separators to try; of equally good ones the first is chosen.
 SEPARATORS = ",;\t| "
-# Number of characters inspected before reading.
+# Number of characters by which the format is detected.
 SAMPLE = 2**16
-# Lines above the header that begin with # are comments.
+# Maximum number of comments, lines above the header that begin with #.
 MOST_COMMENTS = 1000
-# pandas tells upper from lower case.
+# MISSING for pandas, which distinguishes upper and lower case.
 NO_VALUE = {"NaN", "NaT", *(f(text) for text in MISSING for f in (str.lower, str.upper, str.title))}
 
 
@@ -41,9 +41,9 @@ class TextTable:
     Parameters
     ----------
     source : Source
-        Its bytes.
+        Bytes of the file.
     how : TableFormat
-        Format options that are given instead of detected.
+        Format options, which replace the detection.
     """
 
     source: Source
@@ -65,10 +65,10 @@ class TextTable:
         is_named = first.lower().startswith("sep=") and len(first) == len("sep=;")
         given = first[-1] if is_named else how.separator
         self._skipped += comments + is_named
-        self._separator = "" if given is None else separator_of(given)
+        self._separator = "" if given is None else resolve_separator(given)
 
     def _decodes(self, encoding: str) -> bool:
-        """Return whether an encoding fits: what does not fit may be anywhere in the text."""
+        """Return whether the whole text can be decoded; a wrong byte may be anywhere."""
         try:
             with self.source.text(encoding) as file:
                 while file.read(2**20):
@@ -87,53 +87,51 @@ class TextTable:
             yield file
 
     def header(self, columns: Sequence[str]) -> Header:
-        """Return the names of all columns; those that there should be tell the separator."""
+        """Detect the separator, by ``columns`` that should be in the header; return the header."""
         with self._text() as file:
-            sample = file.read(SAMPLE) + file.readline()  # a header may be longer
-        known = set(map(without_unit, columns))
+            sample = file.read(SAMPLE) + file.readline()  # a header may be longer than SAMPLE
+        likely = set(map(strip_unit, columns))
         best: list[Line] = []
         best_score: tuple[int, bool, float, int] | None = None
         for separator in self._separator or SEPARATORS:
-            lines = self._sampled(sample, separator)
-            # A unit may have a space, or whatever else could separate.
-            named = [
-                len(known & set(map(without_unit, line.cells))) for line in lines[:MOST_TITLES]
-            ]
+            lines = self._sample_lines(sample, separator)
+            # Compare without units: a unit may contain a separator, such as a space.
+            named = [len(likely & set(map(strip_unit, line.cells))) for line in lines[:MOST_TITLES]]
             widths = [len(line.cells) for line in lines] or [0]
-            place = named.index(max(named)) if any(named) else 0
+            first = named.index(max(named)) if any(named) else 0
             if columns and not any(named):  # there may be titles above the header
-                place = widths.index(mode(widths))
-            n_cells, *others = widths[place:]
+                first = widths.index(mode(widths))
+            n_cells, *others = widths[first:]
             alike = others.count(n_cells) / max(1, len(others))
             score = max(named, default=0), n_cells > 1 and alike > 0.5, alike, n_cells
             if best_score is None or score > best_score:
                 best, best_score, self._separator = lines, score, separator
-        self._header = Header.of(best, self.how, self.source.name)
+        self._header = Header.from_lines(best, self.how, self.source.name)
         return self._header
 
-    def _sampled(self, sample: str, separator: str) -> list[Line]:
-        """Return the first lines of a table; the last one of a sample may be cut in a quote."""
+    def _sample_lines(self, sample: str, separator: str) -> list[Line]:
+        """Return the lines of a sample; drop the last one if the sample may end inside it."""
         file = io.StringIO(sample, newline="")
         lines: list[Line] = []
         with suppress(csv.Error):
-            lines.extend(self._numbered(_reader(file, separator)))
+            lines.extend(self._number_lines(_reader(file, separator)))
         return lines if len(sample) < SAMPLE else lines[: max(1, len(lines) - 1)]
 
-    def _numbered(self, reader: _Reader) -> Iterator[Line]:
-        """Lines of cells, without blank ones."""
+    def _number_lines(self, reader: _Reader) -> Iterator[Line]:
+        """Yield the lines of a reader, with their numbers in the file, without blank lines."""
         for cells in reader:
             if len(cells) > 1 or (cells and (not cells[0] or cells[0].strip())):
                 yield Line(reader.line_num + self._skipped, cells)
 
     @contextmanager
     def _rows(self) -> Iterator[tuple[Iterator[Line], IO[str]]]:
-        """The rows below the header, and the text of which they are read line by line."""
+        """Open the lines below the header, and the text from which they are read, in a block."""
         from pandas.errors import ParserError
 
         assert self._header is not None
         try:
             with self._text() as file:
-                lines = self._numbered(_reader(file, self._separator))
+                lines = self._number_lines(_reader(file, self._separator))
                 for _ in range(self._header.n_lines):
                     next(lines)
                 yield lines, file
@@ -142,23 +140,26 @@ class TextTable:
             raise ValueError(f"{name} is not a table of separated values: {error}") from None
 
     def frame(self, places: Sequence[int], as_texts: Collection[int], decimal: str = ".") -> Any:
-        """Read some columns with pandas; in texts no value is missing."""
+        """Return the columns of these indices as a data frame, read by pandas.
+
+        Columns in ``as_texts`` have no missing values.
+        """
         import pandas as pd
 
         assert self._header is not None
         n_columns, n_rows = len(self._header.names), 0
         with self._rows() as (rows, _):
             for i, (number, cells) in enumerate(rows, 1):
-                if cells == [""]:  # a line of quotes
+                if cells == [""]:  # a line of two quotes
                     continue
-                # pandas would fill a row that is too short, which often is a part of another one.
+                # pandas would fill a short row, which is often a part of another row.
                 if len(cells) != n_columns:
                     given = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
                     raise ValueError(f"line {number} has {given}, the header has {n_columns}")
                 n_rows = i
         if not n_rows:
             raise ValueError(f"{self.source.name} has a header but no rows")
-        # Later versions read exactly by default, and warn of the option.
+        # pandas 3.1 reads floats exactly by default, and warns of the option.
         old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
         exactly: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
         no_value: Any = {i: sorted(NO_VALUE) for i in places if i not in as_texts}
@@ -183,28 +184,28 @@ class TextTable:
         return frame
 
     def lines(self, rows: Collection[int]) -> list[str]:
-        """Name the lines of the file in which rows, counted from 0, end; in their order."""
+        """Return names of rows, counted from 0, in increasing order: the lines where they end."""
         with self._rows() as (lines, _):
-            wanted = set(rows)
-            return [f"line {line.number}" for i, line in enumerate(lines) if i in wanted]
+            chosen = set(rows)
+            return [f"line {line.number}" for i, line in enumerate(lines) if i in chosen]
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
-        """Return how pandas numbers rows."""
+        """Return the numbers of rows in a data frame: the rows themselves."""
         return rows
 
     def copy(self, rows: Collection[int], to: IO[str]) -> None:
-        """Write the names of columns and some rows."""
+        """Write the names of all columns and these rows."""
         assert self._header is not None
-        wanted = set(rows)
+        chosen = set(rows)
         writer = csv.writer(to, delimiter=self._separator, lineterminator="\n")
         writer.writerow(self._header.names)
         with self._rows() as (lines, _):
-            writer.writerows(line.cells for i, line in enumerate(lines) if i in wanted)
+            writer.writerows(line.cells for i, line in enumerate(lines) if i in chosen)
 
 
 def _reader(file: Iterable[str], separator: str) -> _Reader:
     if separator != " ":
         return csv.reader(file, delimiter=separator)
-    # Columns that are aligned by spaces have several between cells, and some at the ends.
+    # Columns aligned by spaces have several spaces between cells, and some at the ends of a line.
     lines = (line.strip() + "\n" for line in file)
     return csv.reader(lines, delimiter=separator, skipinitialspace=True)

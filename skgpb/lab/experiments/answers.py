@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skgpb.feedback import counts_in, from_counts
-from skgpb.lab.datasets.numbers import SECONDS, reading_of
+from skgpb.lab.datasets.numbers import SECONDS, read_number
 from skgpb.lab.experiments.sides import exact, limit_in, number
 from skgpb.lab.experiments.texts import with_point
 
@@ -159,7 +159,7 @@ def is_same_unit(one: str, other: str) -> bool:
 def _strip_unit(given: Any, what: str, unit: str) -> Any:
     """Remove the unit from an answer; raise ValueError if it is not the unit of the answers."""
     try:
-        reading = reading_of(given) if isinstance(given, str) else None
+        reading = read_number(given) if isinstance(given, str) else None
     except ValueError:
         return given
     if reading is None or not reading.unit:

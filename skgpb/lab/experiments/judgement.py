@@ -88,7 +88,7 @@ def predict_outcomes(optimizer: Any, limits: Limits, setting: dict[str, Any]) ->
         for each, limit in zip(found, format_limits(limits), strict=True)
     ]
     for each in outcomes:
-        each["n_missing"] = optimizer._run.n_known - each["n_answers"]
+        each["n_missing"] = optimizer._run.n_observations - each["n_answers"]
     known = [each["probability"] for each in outcomes]
     within = prod(known) if known and None not in known else None
     return {"outcomes": outcomes, "within_limits": within}

@@ -8,7 +8,7 @@ from datetime import date as Date
 from math import isfinite
 from typing import Any
 
-from skgpb.lab.datasets.dates import dates_of, iso_date
+from skgpb.lab.datasets.dates import iso_date, parse_all_dates
 from skgpb.lab.experiments.texts import check_name, clean_text, to_one_line
 
 # Limit: letters of a text, and columns of further measurements.
@@ -138,7 +138,7 @@ def normalize_date(text: str) -> str | None:
 
     Spreadsheets rewrite dates in their own format.
     """
-    days = dates_of([text]) if text else None
+    days = parse_all_dates([text]) if text else None
     return None if days is None else iso_date(float(days[0]))[:10]
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from skgpb.domains import Steps
 from skgpb.domains.space import refuse_set
-from skgpb.lab.datasets.numbers import SECONDS, Reading, reading_of
+from skgpb.lab.datasets.numbers import SECONDS, Reading, read_number
 from skgpb.lab.experiments.texts import (
     check_name,
     is_quoted,
@@ -502,7 +502,7 @@ def limit_in(given: Any) -> Reading | None:
     Reading(value=0.5, unit='', limit='<')
     """
     try:
-        reading = reading_of(given) if isinstance(given, str) else None
+        reading = read_number(given) if isinstance(given, str) else None
     except ValueError:
         return None
     return reading if reading is not None and reading.limit and not reading.unit else None
@@ -511,7 +511,7 @@ def limit_in(given: Any) -> Reading | None:
 def _unit_hint(text: str) -> str:
     """Return a hint how to write a number with a unit as a number; empty if it is unclear."""
     try:
-        reading = reading_of(text)
+        reading = read_number(text)
     except ValueError as error:
         return f": {error}" if "not determined" in str(error) else ""
     if reading.limit or not reading.unit:

@@ -82,7 +82,7 @@ class Outlook:
         if is_known and (not learned or n_sides <= MOST_SIDES):
             gap = float(optimizer.gap(1.0 - confidence))
         if is_known and isinstance(optimizer, Search) and not outcome_limits(optimizer):
-            gain = optimizer._compared(best).expected_gain(optimizer.alpha_, TRIES)
+            gain = optimizer._comparison(best).expected_gain(optimizer.alpha_, TRIES)
         if room is not None:
             gap, gain = (None if each is None else min(each, room) for each in (gap, gain))
         return cls(gap, gain, room, end, sqrt(optimizer.alpha_), learned, is_known)

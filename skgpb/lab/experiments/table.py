@@ -15,7 +15,7 @@ import numpy as np
 
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.datasets.columns import CellError, Column
-from skgpb.lab.datasets.format import places_of, without_unit
+from skgpb.lab.datasets.format import column_indices, strip_unit
 from skgpb.lab.datasets.numbers import CURRENCIES, SECONDS, is_missing
 from skgpb.lab.datasets.table import TableFile
 from skgpb.lab.experiments.answers import (
@@ -226,7 +226,7 @@ def _read(
                 reason = "it is a duration: write a number, in the unit of the setting"
                 raise CellError(int(np.flatnonzero(~column.missing)[0]), column.name, reason)
     except CellError as error:
-        raise ValueError(table.said(error)) from None
+        raise ValueError(table.error_text(error)) from None
     past: dict[int, PastAnswer] = {}
     outside: list[CellError] = []
     for row in rows.tolist():
@@ -311,7 +311,7 @@ class _Header:
         column_of = dict(zip(plain, header, strict=True)) if book else {}
         known = plain if book else header
         sides = [_column(known, name) for name in names]
-        places_of(known, sides, table.name)
+        column_indices(known, sides, table.name)
         columns = {_column(known, name): name for name in limited}
         blocks = {_column(known, block): block} if block and not book else {}
         absent = [name for column, name in (columns | blocks).items() if column not in known]
@@ -343,7 +343,7 @@ class _Header:
                 f"{table.name} must have one column besides {', '.join(map(repr, names))}, or the "
                 f"one of answers must be named; it has {', '.join(map(repr, others)) or 'none'}"
             )
-        places_of(known, [answer], table.name)
+        column_indices(known, [answer], table.name)
         self.sides = [column_of.get(name, name) for name in sides]
         self.answer = column_of.get(answer, answer)
         self.book = {name: column for name, column in book.items() if column in plain}
@@ -531,7 +531,7 @@ def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bo
 
 def _describe_errors(table: TableFile, outside: list[CellError], most: int) -> list[str]:
     """Return the errors of the first ``most`` invalid rows, and the number of the others."""
-    return _first([table.said(error) for error in outside[:most]], len(outside))
+    return _first([table.error_text(error) for error in outside[:most]], len(outside))
 
 
 def _first(said: list[str], n: int) -> list[str]:
@@ -543,7 +543,7 @@ def _column(header: list[str], name: str) -> str:
     """Return the column of a name, or the only one that differs from it by its unit."""
     if name in header:
         return name
-    alike = [each for each in header if without_unit(each) == without_unit(name)]
+    alike = [each for each in header if strip_unit(each) == strip_unit(name)]
     return alike[0] if len(alike) == 1 else name
 
 

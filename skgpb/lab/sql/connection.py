@@ -1,7 +1,7 @@
 """Connections to databases: queries are counted and translated, and errors fit one line.
 
-Whatever a driver says is passed on without passwords and tokens: those of the connection string,
-and those of environment variables.
+Messages of drivers are passed on without passwords and tokens, whether these come from the
+connection string or from environment variables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from uuid import uuid4
 
 from skgpb.exceptions import DatabaseError, ScansSpentError
-from skgpb.lab.datasets.credentials import check_address, repeated, secrets_of, shown
+from skgpb.lab.datasets.credentials import check_address, find_secrets, safe_address, safe_name
 from skgpb.lab.datasets.sources import PARQUET
 from skgpb.utils.install import needs
 
@@ -27,21 +27,21 @@ with needs("skgpb.lab.sql", "ibis", "sql"):
     from ibis.common.exceptions import TableNotFound, UnsupportedOperationError
     from ibis.expr.operations import DatabaseTable
 
-# The SQL in which queries are written.
+# Dialect of SQL in which queries are written.
 OURS = "duckdb"
-# Databases with a function for NaN; in the others NaN equals itself.
-KNOWS_NAN = {"pyspark", "databricks", "bigquery"}
+# Databases with a function for NaN; in all others NaN equals itself.
+HAS_ISNAN = {"pyspark", "databricks", "bigquery"}
 # Databases without GROUPING SETS, by which one query counts all boxes of a step.
 WITHOUT_SETS = {"sqlite": "SQLite", "mysql": "MySQL"}
 FILES = (".parquet", ".pq")
-# The first lines of a long error message are enough.
+# Maximum number of letters of an error message.
 LONGEST_COMPLAINT = 300
 MOST_LISTED = 10
-# Python types of the values of an answer.
+# Conversions of the values of an answer, by type.
 AS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float, "string": str}
-# DuckDB has blocks of some thousand rows.
+# Smallest sample that is drawn by blocks, because DuckDB has blocks of some thousand rows.
 FEWEST_IN_BLOCKS = 100_000
-# Number of the block of a row, by databases whose tables tell it, in the SQL of DuckDB.
+# Expression for the number of the block of a row, in the SQL of DuckDB, by databases.
 BLOCK_OF = {
     OURS: "rowid // 2048",
     "postgres": "CAST(SPLIT_PART(SUBSTRING(CAST(ctid AS TEXT), 2), ',', 1) AS BIGINT)",
@@ -54,13 +54,14 @@ def connect(url: str, table: str | None = None) -> Any:
     Parameters
     ----------
     url : str
-        ``duckdb:///sales.db`` (four slashes for an absolute path), ``duckdb://`` for none, or
-        whatever ``ibis.connect`` takes, such as ``postgresql://user:password@host/database``,
-        ``pyspark://``, ``bigquery://project/dataset`` and ``snowflake://...``. The name of a
-        Parquet file, of several with ``*``, or of a folder with such files is read by DuckDB.
+        ``duckdb:///sales.db`` (four slashes for an absolute path), ``duckdb://`` for a database in
+        memory, or any other URL of ``ibis.connect``, such as
+        ``postgresql://user:password@host/database``, ``pyspark://``,
+        ``bigquery://project/dataset`` and ``snowflake://...``. A Parquet file, several with ``*``,
+        or a folder of such files are read by DuckDB.
     table : str, default=None
-        Name of the table, or ``schema.table``. It may be left out if the database has only one
-        table. DuckDB takes Parquet files as well.
+        Name of the table, or ``schema.table``; for DuckDB also the name of a Parquet file. None for
+        the only table of the database.
 
     Returns
     -------
@@ -71,34 +72,36 @@ def connect(url: str, table: str | None = None) -> Any:
     DatabaseError
         If the database cannot be reached, or has no such table.
     """
-    secrets = secrets_of(url)
+    secrets = find_secrets(url)
     try:
         if "://" not in url:
             if table is not None:
                 raise DatabaseError(f"Parquet files have no tables by names, got table {table!r}")
             return _parquet(ibis.duckdb.connect(), url)
         check_address(url)
-        connection = _connected(url)
+        connection = _connect(url)
         if connection.name == OURS and table is not None and _is_file(table):
             return _parquet(connection, table)
         return _table(connection, table)
     except DatabaseError:
         raise
     except Exception as error:
-        raise DatabaseError(f"cannot open {shown(url)}: {said(error, secrets)}") from None
+        raise DatabaseError(
+            f"cannot open {safe_address(url)}: {error_text(error, secrets)}"
+        ) from None
 
 
 class Queries:
-    """Queries to a connection.
+    """Queries to a database, which are counted.
 
     Parameters
     ----------
     connection : ibis.backends.BaseBackend
-        A database.
+        Connection to the database.
     max_scans : int, default=None
         Maximum number of queries; None for no limit.
     secrets : sequence of str, default=()
-        Texts that never appear in an error message.
+        Texts that error messages must not show.
 
     Attributes
     ----------
@@ -125,65 +128,65 @@ class Queries:
         self.n_scans: int = 0
 
     def ask(self, query: str, types: Mapping[str, str]) -> dict[str, list[Any]]:
-        """Return the rows of an answer, by columns.
+        """Return the answer to a query as lists by columns.
 
         Parameters
         ----------
         query : str
-            In the SQL of DuckDB.
+            The query, in the SQL of DuckDB.
         types : mapping of str to {"int64", "float64", "string"}
-            The columns of the answer, in the order of the query.
+            Types of the columns of the answer, in the order of the query.
 
         Raises
         ------
         ScansSpentError
-            If that would be one query too many.
+            If there were ``max_scans`` queries before.
         DatabaseError
             If the database does not answer.
         """
         if self.connection.name == OURS:
-            return self._answer(lambda: self._columns_of(query, types))
+            return self._answer(lambda: self._query_duckdb(query, types))
         return self._answer(lambda: self.expression(query, types).to_pyarrow().to_pydict())
 
-    def _columns_of(self, query: str, types: Mapping[str, str]) -> dict[str, list[Any]]:
-        """Ask DuckDB itself: ibis takes longer to parse a query than DuckDB to answer it."""
+    def _query_duckdb(self, query: str, types: Mapping[str, str]) -> dict[str, list[Any]]:
+        """Query DuckDB without ibis, which takes longer to parse a query than DuckDB to answer."""
         rows = self.connection.raw_sql(query).fetchall()
         columns = zip(*rows, strict=True) if rows else ([] for _ in types)
-        # Sums of whole numbers, and of decimals, have types of their own.
+        # Sums of whole numbers and of decimals have other types than their columns.
         return {
             name: [None if value is None else AS[kind](value) for value in column]
             for (name, kind), column in zip(types.items(), columns, strict=True)
         }
 
     def evaluate(self, expression: Any) -> dict[str, list[Any]]:
-        """Return the rows of an expression of ibis, by columns."""
+        """Return the rows of an expression of ibis as lists by columns."""
         return self._answer(lambda: expression.to_pyarrow().to_pydict())
 
     def keep(
         self, rows: str, columns: Mapping[str, str], types: Mapping[str, Any], coin: str | None
     ) -> Any:
-        """Return the rows of a query as a temporary table, whose rows stay in the database.
+        """Store the rows of a query in a temporary table of the database, and return the table.
 
-        It is gone at the end of the connection.
+        The table exists until the end of the connection.
 
         Parameters
         ----------
         rows : str
             The query, in the SQL of DuckDB.
         columns : mapping of str to str
-            Further columns by their names, both in the SQL of DuckDB.
+            Expressions of further columns by their names, both in the SQL of DuckDB.
         types : mapping of str to ibis type
             Types of all columns.
         coin : str or None
-            Name of one more column, which is 0 or 1 at random; None for none.
+            Name of one more column, which is 0 or 1 at random; None for no such column.
         """
         name = f"skgpb_{uuid4().hex}"
         chosen = ", ".join(["*", *(f"{value} AS {each}" for each, value in columns.items())])
 
-        def kept() -> Any:
+        def store() -> Any:
             if self.connection.name == OURS:
-                # A sample of single rows comes in small pieces. Computing columns for each piece
-                # takes ten times as long as storing the rows first.
+                # Speed: a sample of single rows comes in small pieces. Computing columns for each
+                # piece takes ten times as long as storing the rows first.
                 flip = f', CAST(RANDOM() < 0.5 AS SMALLINT) AS "{coin}"' if coin else ""
                 steps = (
                     f"CREATE TEMP TABLE {name}_rows AS {rows}",
@@ -198,10 +201,10 @@ class Queries:
             query = query.mutate(**{coin: half}) if coin else query
             try:
                 return self.connection.create_table(name, query, temp=True)
-            except NotImplementedError:  # Spark keeps what it has worked out
+            except NotImplementedError:  # Spark has a cache instead
                 return query.cache()
 
-        return self._answer(kept)
+        return self._answer(store)
 
     def _answer(self, query: Callable[[], Any]) -> Any:
         if self.max_scans is not None and self.n_scans >= self.max_scans:
@@ -212,26 +215,26 @@ class Queries:
         try:
             return query()
         except Exception as error:
-            # Without the original error: it may show the connection string.
+            # "from None": the original error may show the connection string.
             raise DatabaseError(
-                f"the database did not answer: {said(error, self.secrets)}"
+                f"the database did not answer: {error_text(error, self.secrets)}"
             ) from None
 
     def expression(self, query: str, types: Mapping[str, Any]) -> Any:
         """Return a query in the SQL of DuckDB as an expression of ibis."""
-        # What is DuckDB's own need not be parsed.
-        written = query if self.connection.name == OURS else self.written(query)
-        return self.connection.sql(written, schema=ibis.schema(types))
+        # Speed: SQL for DuckDB needs no translation.
+        translated = query if self.connection.name == OURS else self.translate(query)
+        return self.connection.sql(translated, schema=ibis.schema(types))
 
-    def written(self, query: str) -> str:
-        """Write a query, or a condition, in the SQL of the database."""
+    def translate(self, query: str) -> str:
+        """Translate a query, or a condition, from the SQL of DuckDB into that of the database."""
         tree = sqlglot.parse_one(query, read=OURS)
-        if self.connection.name not in KNOWS_NAN:
-            tree = tree.transform(_compared_with_nan)
+        if self.connection.name not in HAS_ISNAN:
+            tree = tree.transform(_replace_isnan)
         return tree.sql(self.connection.dialect)
 
     def source(self, table: Any) -> str:
-        """Write an expression of ibis to follow FROM, in the SQL of DuckDB."""
+        """Write an expression of ibis for use after FROM, in the SQL of DuckDB."""
         query = sqlglot.parse_one(self.connection.compile(table), read=self.connection.dialect)
         return f"({query.sql(OURS)}) AS t"
 
@@ -247,7 +250,7 @@ class Queries:
             found = sqlglot.parse(f"SELECT 1 WHERE {where}", read=self.connection.dialect)
         except sqlglot.errors.SqlglotError as error:
             raise ValueError(
-                f"where must be a condition, got {where!r} ({said(error, ())})"
+                f"where must be a condition, got {where!r} ({error_text(error, ())})"
             ) from None
         query = found[0]
         parts = set() if query is None else {name for name, part in query.args.items() if part}
@@ -265,9 +268,9 @@ class Queries:
         n_rows, n : int
             Approximate number of sampled rows, and number of rows of the table.
         seed : int
-            Seed, where the database takes one.
+            Seed of the sample, if the database accepts one.
         method : {"block", "row"}, default=None
-            Unit of the sample. None for many small blocks, if the database can sample blocks.
+            Unit of the sample. None for blocks if the sample is large enough, otherwise rows.
         """
         how: Any = method or ("block" if n_rows >= FEWEST_IN_BLOCKS else "row")
         try:
@@ -276,7 +279,7 @@ class Queries:
         except UnsupportedOperationError:
             found = table.sample(n_rows / n, method=how)
         if self.connection.name == "postgres" and not self._can(self.source(found)):
-            # PostgreSQL samples tables, and no views.
+            # PostgreSQL can sample tables but no views.
             found = table.filter(ibis.random() < n_rows / n)
         return found
 
@@ -287,27 +290,27 @@ class Queries:
         ----------
         table : ibis.expr.types.Table
         n_rows, n, seed : int
-            As of :meth:`sample`.
+            Parameters of :meth:`sample`.
         name : str
-            Of the column with the numbers.
+            Name of the column with the numbers of blocks.
 
         Returns
         -------
         rows : str or None
-            For the place after FROM, in the SQL of DuckDB. None where the blocks are too few, or
-            the database does not tell them: of files, of views, and of what a query returns.
+            The sample for use after FROM, in the SQL of DuckDB. None if the sample is too small, or
+            if the database has no numbers of blocks, as for files, views and results of queries.
         """
-        told = BLOCK_OF.get(self.connection.name)
-        if told is None or n_rows < FEWEST_IN_BLOCKS or not isinstance(table.op(), DatabaseTable):
+        block = BLOCK_OF.get(self.connection.name)
+        if block is None or n_rows < FEWEST_IN_BLOCKS or not isinstance(table.op(), DatabaseTable):
             return None
         sampled = self.connection.compile(self.sample(table, n_rows, n, seed, "block"))
         query = sqlglot.parse_one(sampled, read=self.connection.dialect)
-        query.select(f'{told} AS "{name}"', dialect=OURS, copy=False)
+        query.select(f'{block} AS "{name}"', dialect=OURS, copy=False)
         source = f"({query.sql(OURS)}) AS t"
         return source if self._can(source) else None
 
     def _can(self, source: str) -> bool:
-        """Return whether the database can read what follows FROM; it reads no row."""
+        """Return whether the database can read ``source`` after FROM; it reads no row."""
         try:
             self.expression(f"SELECT 1 AS one FROM {source} LIMIT 0", {"one": "int64"}).to_pyarrow()
         except Exception:
@@ -315,14 +318,15 @@ class Queries:
         return True
 
 
-def _compared_with_nan(node: exp.Expression) -> exp.Expression:
+def _replace_isnan(node: exp.Expression) -> exp.Expression:
+    """Replace a call of ISNAN by a comparison with NaN."""
     if not isinstance(node, exp.IsNan):
         return node
     return exp.EQ(this=node.this, expression=exp.cast(exp.Literal.string("NaN"), "DOUBLE"))
 
 
-def said(error: Exception, secrets: Sequence[str]) -> str:
-    """Return the message of an error in one line, without secrets."""
+def error_text(error: Exception, secrets: Sequence[str]) -> str:
+    """Return the message of an error in one line, with *** for secrets."""
     text = str(error).strip() or type(error).__name__
     for secret in secrets:
         text = text.replace(secret, "***")
@@ -331,7 +335,7 @@ def said(error: Exception, secrets: Sequence[str]) -> str:
     return text if len(text) <= LONGEST_COMPLAINT else text[:LONGEST_COMPLAINT] + " ..."
 
 
-def _connected(url: str) -> Any:
+def _connect(url: str) -> Any:
     """Connect to the database of a connection string."""
     scheme, rest = url.split("://", 1)
     if scheme != OURS or not rest.partition("?")[0]:
@@ -339,7 +343,7 @@ def _connected(url: str) -> Any:
     # As in SQLAlchemy, the name follows the third slash.
     name, mark, parameters = rest.removeprefix("/").partition("?")
     if not Path(name).exists():
-        raise DatabaseError(f"cannot open {shown(url)}: there is no file {repeated(name)}")
+        raise DatabaseError(f"cannot open {safe_address(url)}: there is no file {safe_name(name)}")
     options = dict(parse_qsl(parameters)) if mark else {}
     return ibis.duckdb.connect(name, read_only=True, **options)
 
@@ -348,7 +352,7 @@ def _table(connection: Any, name: str | None) -> Any:
     if name is None:
         names = _names(connection)
         if len(names) != 1:
-            raise DatabaseError(f"say which table: the database has {_listed(names)}")
+            raise DatabaseError(f"say which table: the database has {_list_names(names)}")
         name = names[0]
     schema, _, last = name.rpartition(".")
     database = tuple(schema.split(".")) if schema else None
@@ -357,12 +361,12 @@ def _table(connection: Any, name: str | None) -> Any:
     except TableNotFound:
         names = _names(connection, database)
         raise DatabaseError(
-            f"there is no table {repeated(repr(name))}: the database has {_listed(names)}"
+            f"there is no table {safe_name(repr(name))}: the database has {_list_names(names)}"
         ) from None
 
 
 def _names(connection: Any, database: tuple[str, ...] | None = None) -> list[str]:
-    """Return the names of all tables, in a schema where one is given."""
+    """Return the names of the tables of a schema; None for the current schema."""
     if connection.name != OURS:
         return connection.list_tables(database=database)
     # ibis 12 cannot list the tables of DuckDB 2.
@@ -370,12 +374,12 @@ def _names(connection: Any, database: tuple[str, ...] | None = None) -> list[str
         "SELECT table_catalog, table_schema, table_name FROM information_schema.tables "
         "ORDER BY table_name"
     )
-    place = database or (connection.current_catalog, connection.current_database)
+    schema = database or (connection.current_catalog, connection.current_database)
     tables = connection.raw_sql(query).fetchall()
-    return [name for *found, name in tables if tuple(found[-len(place) :]) == place]
+    return [name for *path, name in tables if tuple(path[-len(schema) :]) == schema]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     shown_names = ", ".join(map(repr, names[:MOST_LISTED]))
     return (shown_names or "none") + (" and others" if len(names) > MOST_LISTED else "")
 
@@ -385,11 +389,11 @@ def _is_file(name: str) -> bool:
 
 
 def _parquet(connection: Any, name: str) -> Any:
-    """Return Parquet files as a table, which is read block by block on demand."""
+    """Return Parquet files as a table of DuckDB, which reads them block by block on demand."""
     path = Path(name)
     pattern = str(path / "**" / "*.parquet") if path.is_dir() else name
     if not path.is_file() and not glob.glob(pattern, recursive=True):
-        raise DatabaseError(f"there is no Parquet file {repeated(name)}")
+        raise DatabaseError(f"there is no Parquet file {safe_name(name)}")
     if path.is_file():
         with open(path, "rb") as file:
             if file.read(len(PARQUET)) != PARQUET:
@@ -397,6 +401,6 @@ def _parquet(connection: Any, name: str) -> Any:
                     f"{name} is no Parquet file: a file of DuckDB is called duckdb:///{name}, and "
                     "text and Excel are no databases"
                 )
-    with suppress(Exception):  # an older DuckDB keeps nothing
+    with suppress(Exception):  # an older DuckDB has no such cache
         connection.raw_sql("SET enable_external_file_cache = false")
     return connection.read_parquet(pattern)

@@ -1,4 +1,4 @@
-"""Edges of the levels of a column: near quantiles, and easy to read."""
+"""Edges of the levels of a column: quantiles, rounded so that they are easy to read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skgpb.lab.sql.connection import Queries
 from skgpb.lab.tables.verdict import MAX_OUTLIER_SDS
 
 SECONDS_PER_DAY = 86_400
-# Units that timestamps are rounded to, in seconds.
+# Units to which timestamps are rounded, in seconds.
 TIME_STEPS = (SECONDS_PER_DAY, 3600, 60, 1)
 
 
@@ -31,9 +31,9 @@ def is_category(kind: Any) -> bool:
 
 
 def as_numbers(column: Any) -> Any:
-    """Return an ordered column of ibis as numbers: days or seconds since 1970 for times.
+    """Return an ordered column of ibis as numbers, with NULL in place of NaN.
 
-    NaN becomes NULL.
+    Dates become days since 1970, timestamps seconds since 1970.
     """
     kind = column.type()
     if kind.is_date():
@@ -45,21 +45,23 @@ def as_numbers(column: Any) -> Any:
     return column.cast("float64")
 
 
-def quantiles_of(
+def query_quantiles(
     queries: Queries, rows: Any, names: Sequence[str], n_bins: int
 ) -> dict[str, list[float | None]]:
-    """Ask for quantiles of columns that have an order, by one query.
+    """Query ``n_bins + 1`` quantiles of each ordered column, by one query.
+
+    They go from the smallest value to the largest.
 
     Parameters
     ----------
     queries : Queries
-        Connection that answers them.
+        Connection to the database.
     rows : ibis.expr.types.Table
-        The columns.
+        Table with the columns.
     names : sequence of str
-        Their names.
+        Names of the columns.
     n_bins : int
-        There is one quantile more, from the smallest value to the largest.
+        Number of bins between the quantiles.
     """
     if not names:
         return {}
@@ -67,23 +69,23 @@ def quantiles_of(
     can = queries.connection.has_operation
     exact = can(ops.MultiQuantile) or can(ops.Quantile)
     several = can(ops.MultiQuantile if exact else ops.ApproxMultiQuantile)
-    asked = {}
+    aggregates = {}
     for j, name in enumerate(names):
         column = as_numbers(rows[name])
         quantile = column.quantile if exact else column.approx_quantile
         if several:
-            asked[f"q{j}"] = quantile(shares)
+            aggregates[f"q{j}"] = quantile(shares)
         else:
-            asked |= {f"q{j}_{i}": quantile(share) for i, share in enumerate(shares)}
-    found = queries.evaluate(rows.aggregate(**asked))
+            aggregates |= {f"q{j}_{i}": quantile(share) for i, share in enumerate(shares)}
+    answer = queries.evaluate(rows.aggregate(**aggregates))
     if several:
-        return {name: found[f"q{j}"][0] or [] for j, name in enumerate(names)}
-    places = range(n_bins + 1)
-    return {name: [found[f"q{j}_{i}"][0] for i in places] for j, name in enumerate(names)}
+        return {name: answer[f"q{j}"][0] or [] for j, name in enumerate(names)}
+    indices = range(n_bins + 1)
+    return {name: [answer[f"q{j}_{i}"][0] for i in indices] for j, name in enumerate(names)}
 
 
-def limits_of(quantiles: Sequence[float | None]) -> tuple[float, float] | None:
-    """Return the limits beyond which values of a target are outliers, or None.
+def outlier_limits(quantiles: Sequence[float | None]) -> tuple[float, float] | None:
+    """Return the limits beyond which values of a target are outliers; None for no limits.
 
     Parameters
     ----------
@@ -93,18 +95,18 @@ def limits_of(quantiles: Sequence[float | None]) -> tuple[float, float] | None:
     given = np.array([each for each in quantiles if each is not None], dtype=np.float64)
     if len(given) < 3 or not np.isfinite(given).all():
         return None
-    # If another value than the most frequent one is rare, nothing is left without the tails.
+    # If one of two values is rare, the quantiles without the tails are constant.
     spread = float(given[1:-1].std()) or float(given.std())
     middle, far = float(np.median(given)), MAX_OUTLIER_SDS * spread
     return (middle - far, middle + far) if far else None
 
 
-def edges_of(
+def level_edges(
     quantiles: Sequence[float | None], kind: Any
 ) -> tuple[tuple[Any, ...], dict[Any, Any]]:
-    """Return where levels begin.
+    """Return the edges of the levels of a column.
 
-    A value that is several quantiles is a level of its own.
+    A frequent value, which equals several quantiles, is a level of its own.
 
     Parameters
     ----------
@@ -116,9 +118,9 @@ def edges_of(
     Returns
     -------
     edges : tuple
-        Increasing, of the column's type; decimals as floats.
+        Increasing edges, of the column's type; floats for decimals.
     above : dict
-        The edges that are the next float after a frequent value, and that value.
+        For each edge that is the next float after a frequent value: that value.
     """
     given = np.array([each for each in quantiles if each is not None], dtype=np.float64)
     values, counts = np.unique(given[np.isfinite(given)], return_counts=True)
@@ -130,17 +132,17 @@ def edges_of(
             edges.add(value)
         elif 0 < i < last:
             gap = min(value - values[i - 1], values[i + 1] - value)
-            edges.add(_rounded(value, gap, kind))
+            edges.add(_round_value(value, gap, kind))
         if frequent[i] and i < last and not frequent[i + 1]:
             after = value + unit if unit else float(np.nextafter(value, np.inf))
             edges.add(after)
             if not unit:
                 above[after] = value
-    return tuple(_of_kind(each, kind) for each in sorted(edges)), above
+    return tuple(_to_kind(each, kind) for each in sorted(edges)), above
 
 
 def _unit(kind: Any) -> float:
-    """Distance between two neighbours among the numbers; 0 for floats."""
+    """Return the distance between neighbouring numbers of a type of ibis; 0 for floats."""
     if kind.is_floating():
         return 0.0
     if kind.is_decimal():
@@ -148,8 +150,8 @@ def _unit(kind: Any) -> float:
     return 1.0
 
 
-def _rounded(value: float, gap: float, kind: Any) -> float:
-    """Round a number to as few digits as a gap allows."""
+def _round_value(value: float, gap: float, kind: Any) -> float:
+    """Round a number to as few digits as possible, by less than half of ``gap``."""
     if kind.is_timestamp():
         step = next((each for each in TIME_STEPS if 2 * each <= gap), 1)
         return float(round(value / step) * step)
@@ -161,8 +163,8 @@ def _rounded(value: float, gap: float, kind: Any) -> float:
     return float(round(value, -digits))
 
 
-def _of_kind(value: float, kind: Any) -> Any:
-    """Return a number as a value of the column."""
+def _to_kind(value: float, kind: Any) -> Any:
+    """Convert a number to a value of the column's type ``kind``."""
     if kind.is_date():
         return date(1970, 1, 1) + timedelta(days=round(value))
     if kind.is_timestamp():

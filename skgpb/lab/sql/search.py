@@ -1,16 +1,16 @@
 """The search of a table in a database: on a sample, then on all rows.
 
-The engine of :mod:`skgpb.lab.tables` asks for marginals some thirty times. It asks a sample, which
-is a temporary table of the database, and each average comes with its variance between the sampled
-blocks or rows. Each half of the sample is searched, and what was found is averaged over the other
-half, with and without each of its conditions. Those that do not pay there are dropped by the rule
-of :mod:`skgpb.lab.tables.crossfit`, and the whole sample is searched in the features that are left.
-What was found is averaged over all rows by one query: the rows outside the sample had no part in
-the choice.
+The engine of :mod:`skgpb.lab.tables` queries marginals some thirty times. It queries a sample,
+which is a temporary table of the database, and each average has a variance between the sampled
+blocks or rows. Each half of the sample is searched, and the group found is averaged over the other
+half, with and without each of its conditions. Conditions that are not significant there are dropped
+by the rule of :mod:`skgpb.lab.tables.crossfit`, and the whole sample is searched in the remaining
+features. The group is then averaged over all rows by one query: the rows outside the sample had no
+part in its choice.
 
-A table with few rows is searched as a whole, in the features that pay in both halves of its rows,
-and what is found in one half is averaged over the other one. The runner-up is the best group of the
-rows that are not in the group.
+A table with few rows is searched as a whole, in the features that are significant in both halves of
+its rows, and the group of each half is averaged over the other half. The runner-up is the best
+group among the rows outside the group.
 """
 
 from __future__ import annotations
@@ -27,50 +27,50 @@ from scipy.stats import t as student
 from skgpb.lab.sql.table import IbisTable
 from skgpb.lab.tables import Moments, find_subgroup
 from skgpb.lab.tables.conditions import Subgroup
-from skgpb.lab.tables.crossfit import LENIENT, LITTLE, STRICT
-from skgpb.lab.tables.finding import IN_COMMON
+from skgpb.lab.tables.crossfit import LENIENT_LEVEL, MIN_EFFECT, STRICT_LEVEL
+from skgpb.lab.tables.finding import MAX_COMMON_ROWS
 from skgpb.lab.tables.levels import Shape
-from skgpb.lab.tables.search import COST_OF_END, SubgroupResult, ends_of
+from skgpb.lab.tables.search import COST_OF_END, SubgroupResult, count_ends
 from skgpb.lab.tables.verdict import CONFIDENCE, LEVEL, share_interval
 
 # Rows of a sample, and the size of the smallest table that is sampled.
-N_SAMPLE, SMALLEST = 500_000, 400_000
-# Standard errors by which a sampled group has more rows than it must have.
+N_SAMPLE, SMALLEST_SAMPLED = 500_000, 400_000
+# Standard errors that are added to the fewest rows of a group in a sample.
 SPARE = 2.0
-# A group that was found in half of the rows is not exactly the group of all rows.
-WIDER = 1.3
+# Factor of standard errors, because a group of half of the rows is not quite that of all rows.
+ERROR_FACTOR = 1.3
 
 
 @dataclass(frozen=True)
 class DatabaseSubgroup:
-    """A group of rows of a table in a database.
+    """The group of rows that a search found in a table of a database.
 
     Attributes
     ----------
     subgroup : Subgroup
         Conditions of the group, with rounded ends.
     where : str
-        The condition that selects its rows, in the SQL of the database.
+        Condition that selects the rows of the group, in the SQL of the database.
     n, mean : int, float
-        Number of its rows and average of their targets, of all rows.
+        Number of rows of the whole table in the group, and the average of their targets.
     counted_mean : float
-        The same average, outliers as they count; see ``limits`` of :class:`IbisTable`.
+        ``mean`` of the clipped targets, see ``limits`` of :class:`IbisTable`.
     verdict : {"real", "chance"}
-        Whether chance alone explains it.
+        Whether there is a group that chance alone does not explain.
     p_value : float
-        Largest probability with which chance does as well.
+        Upper bound on the p-value of the group.
     new_rows_average : float or None
-        Expected average of new rows of the group: from rows that had no part in the choice. None
-        where too few rows tell.
+        Expected average of new rows of the group, from rows that had no part in its choice. None if
+        there are too few such rows.
     new_rows_interval : tuple of float or None
-        Interval that contains it with 95 % probability.
+        Interval that contains ``new_rows_average`` with 95 % probability.
     effects : dict of str to float
-        By how much each condition makes the average better, the largest first.
+        Gain in average by the condition on each feature, the largest first.
     runner_up : tuple of (str, int, float) or None
-        The condition, the number of rows and the average of the next best group, which has few
-        rows in common with it; outliers as they count.
+        Condition, number of rows and average of the clipped targets of the next best group, which
+        has few rows in common with the group. None if there is none.
     n_sample : int
-        Rows of the sample that was searched, or of the table.
+        Number of rows of the sample that was searched, or of the table.
     n_asked : int
         Number of queries to the sample.
     """
@@ -103,17 +103,17 @@ def find_in_database(
     Parameters
     ----------
     table : IbisTable
-        Its features are those that may tell the group.
+        The table to search. Its features may have conditions.
     min_rows : int
         Fewest rows of the group.
     minimize : bool, default=False
         Whether a low average is sought.
     n_sample : int, default=None
-        About how many rows are searched before what was found is averaged over all rows. None for
-        half a million, for half of a smaller table, and for all rows of one with fewer than
-        400,000.
+        Approximate number of rows of the sample that is searched, before the group is averaged over
+        all rows. None for half a million, half of a smaller table, and all rows of a table with
+        fewer than 400,000 rows.
     seed : int, default=0
-        Seed of the sample, if the database takes one.
+        Seed of the sample, if the database accepts one.
 
     Returns
     -------
@@ -122,11 +122,11 @@ def find_in_database(
     Notes
     -----
     ``p_value`` and ``new_rows_interval`` are those of Student for rows that had no part in the
-    choice; where these rows chose among a few boxes, both hold for all of them (Bonferroni). They
-    take rows to be independent of each other. A target of two values has the interval of Clopper
-    and Pearson; that of Student holds less often where few rows of a very skewed target are in the
-    group. Outliers of the target count up to ``table.limits``
-    in the search, in both and in ``new_rows_average``.
+    choice. If these rows had to choose among a few boxes, both hold for all of these boxes
+    (Bonferroni). They assume that rows are independent of each other. For a target of two values
+    the interval is that of Clopper and Pearson. The interval of Student has a lower coverage if the
+    target is very skewed and few rows are in the group. Outliers of the target are clipped to
+    ``table.limits`` in the search, in both statistics and in ``new_rows_average``.
 
     Examples
     --------
@@ -145,15 +145,15 @@ def find_in_database(
         raise ValueError(f"min_rows must be from 1 to {table.n_rows}, got {min_rows}")
     search = _Search(table, min_rows, -1.0 if minimize else 1.0)
     if n_sample is None:
-        few = table.n_rows < SMALLEST
+        few = table.n_rows < SMALLEST_SAMPLED
         n_sample = table.n_rows if few else min(N_SAMPLE, table.n_rows // 2)
     if n_sample >= table.n_rows:
-        return search.of_all()
-    return search.of_sample(table.kept(n_sample, seed))
+        return search.search_all()
+    return search.search_sample(table.kept(n_sample, seed))
 
 
 class _Search:
-    """A search of one table.
+    """State of a search of one table.
 
     Parameters
     ----------
@@ -162,16 +162,16 @@ class _Search:
     min_rows : int
         Fewest rows of the group.
     sign : {1.0, -1.0}
-        -1.0 where a low average is sought.
+        -1.0 if a low average is sought.
     """
 
     def __init__(self, table: IbisTable, min_rows: int, sign: float) -> None:
         self.table, self.min_rows, self.sign = table, min_rows, sign
         self.n_asked = 0
 
-    def of_sample(self, sample: IbisTable) -> DatabaseSubgroup:
-        """Search a sample, and average what was found over all rows."""
-        box, _ = self._paying(sample, SPARE)
+    def search_sample(self, sample: IbisTable) -> DatabaseSubgroup:
+        """Search a sample, and average the group found over all rows."""
+        box, _ = self._select_and_search(sample, SPARE)
         rivals = self._next_best(sample, box)
         without = [box.without(name) for name in box]
         boxes = list(dict.fromkeys([box, *without, Subgroup()]))
@@ -180,85 +180,103 @@ class _Search:
         best, averages, rival = 0, dict(zip(box, every.mean[1:].tolist(), strict=False)), None
         if fits[0]:
             rival = _part(every, len(boxes))
-        else:  # another one, because it has too few rows
+        else:  # the box has too few rows: choose one with a condition less
             best = int(np.where(fits, self.sign * every.mean[: len(boxes)], -inf).argmax())
             others = sample.totals([boxes[best], *map(boxes[best].without, boxes[best])]).mean
             averages = dict(zip(boxes[best], others[1:].tolist(), strict=True))
         rest = _difference(_part(every, 0, len(boxes)), few)
-        told = [(int(rest.n[best]), float(rest.mean[best]), float(rest.variance[best]))]
+        seen = [(int(rest.n[best]), float(rest.mean[best]), float(rest.variance[best]))]
         outside = self.table.n_rows - sample.n_rows
         mean = (self.table.n_rows * self.table.mean - sample.n_rows * sample.mean) / outside
         return self._group(
-            boxes[best], told, [mean], len(boxes), 1.0, sample, averages, (rivals, rival)
+            boxes[best], seen, [mean], len(boxes), 1.0, sample, averages, (rivals, rival)
         )
 
-    def of_all(self) -> DatabaseSubgroup:
-        """Search all rows; search each half, and average what was found over the other one."""
+    def search_all(self) -> DatabaseSubgroup:
+        """Search all rows; search each half, and average its group over the other half."""
         rows = self.table.kept()
-        box, halves = self._paying(rows, 0.0)
+        box, halves = self._select_and_search(rows, 0.0)
         seen, means = [], []
-        for other, found in halves:
-            told = other.totals([found])
-            seen.append((int(told.n[0]), float(told.mean[0]), float(told.variance[0])))
+        for other, group in halves:
+            total = other.totals([group])
+            seen.append((int(total.n[0]), float(total.mean[0]), float(total.variance[0])))
             means.append(other.mean)
         rivals = self._next_best(rows, box)
         every = rows.totals([*(box.without(name) for name in box), *rivals])
         averages = dict(zip(box, every.mean.tolist(), strict=False))
         rival = _part(every, len(box))
-        return self._group(box, seen, means, 1, WIDER, rows, averages, (rivals, rival))
+        return self._group(box, seen, means, 1, ERROR_FACTOR, rows, averages, (rivals, rival))
 
-    def _paying(
+    def _select_and_search(
         self, rows: IbisTable, spare: float
     ) -> tuple[Subgroup, list[tuple[IbisTable, Subgroup]]]:
-        """Search rows in the features that pay.
+        """Select features that are significant in both halves of the rows, and search in them.
+
+        ``spare`` are the standard errors that are added to the fewest rows of a group.
 
         Returns
         -------
         box : Subgroup
-            The group found.
+            The group of all rows.
         halves : list of (IbisTable, Subgroup)
-            A half of the rows, and the group that was found without them in the same features.
+            Each half of the rows, and the group of the other half in the same features.
         """
         one, other = rows.halves()
-        found = [self._found(one, spare), self._found(other, spare)]
+        found = [self._search(one, spare), self._search(other, spare)]
         named = {name for each in found for name in each.larger}
-        some = self._only(rows, self._that_pay((other, one), found, LENIENT, 0.0))
+        some = self._only(rows, self._significant_features((other, one), found, LENIENT_LEVEL, 0.0))
         one, other = some.halves()
-        found = [self._found(each, spare, hills=True) for each in (one, other)]
-        level = STRICT / max(len(named), 1)
-        kept = self._that_pay((other, one), found, level, LITTLE)
+        found = [self._search(each, spare, hills=True) for each in (one, other)]
+        level = STRICT_LEVEL / max(len(named), 1)
+        kept = self._significant_features((other, one), found, level, MIN_EFFECT)
         boxes = [
-            Subgroup.of({name: each.subgroup[name] for name in each.subgroup if name in kept})
+            Subgroup.from_sides(
+                {name: each.subgroup[name] for name in each.subgroup if name in kept}
+            )
             for each in found
         ]
-        # What is best in one half may be best of all, although all rows lead to another hill.
-        best = self._found(self._only(rows, kept), spare, hills=True, starts=boxes)
+        # The group of a half may be the best, although the search of all rows leads to another
+        # hill.
+        best = self._search(self._only(rows, kept), spare, hills=True, starts=boxes)
         return best.subgroup, [(other, boxes[0]), (one, boxes[1])]
 
     @staticmethod
     def _only(rows: IbisTable, kept: set[str]) -> IbisTable:
         return rows.only(list(kept)) if kept else rows
 
-    def _that_pay(
+    def _significant_features(
         self,
         halves: tuple[IbisTable, IbisTable],
         found: list[SubgroupResult],
         level: float,
         little: float,
     ) -> set[str]:
-        """Return the features that are significant in the halves that had no part in the choice.
+        """Return the features of the groups ``found`` that are significant in other ``halves``.
 
-        The least significant one is dropped first. The largest groups that are about as good are
-        looked at: more rows tell more.
+        Each half had no part in the choice of its group. The least significant feature is dropped
+        first. Tested are the largest groups that are about as good: with more rows the tests have
+        more power.
+
+        Parameters
+        ----------
+        halves : tuple of IbisTable
+            For each group the half of the rows that tests it.
+        found : list of SubgroupResult
+            The groups of the other halves.
+        level : float
+            Largest p-value of a feature that stays.
+        little : float
+            Smallest effect of a feature that stays, as a share of the distance between the
+            averages of the group and of the rows.
         """
-        told = [(rows, each.larger) for rows, each in zip(halves, found, strict=True)]
-        while len(names := sorted({name for _, box in told for name in box})) > 1:
+        tests = [(rows, each.larger) for rows, each in zip(halves, found, strict=True)]
+        while len(names := sorted({name for _, box in tests for name in box})) > 1:
             gains, errors, least = (dict.fromkeys(names, 0.0) for _ in range(3))
-            for rows, box in told:
+            for rows, box in tests:
                 seen = rows.totals([box, *(box.without(name) for name in box)])
                 noise = _errors(seen)[0]
                 for i, name in enumerate(box, 1):
-                    # The box is a part of the other one: the error is that of the rest.
+                    # The box is a part of the box without the condition: both averages share rows.
                     share = seen.n[0] / max(int(seen.n[i]), 1)
                     gains[name] += self.sign * seen.n[0] * (seen.mean[0] - seen.mean[i])
                     errors[name] += seen.n[0] ** 2 * noise * (1.0 - share)
@@ -272,34 +290,37 @@ class _Search:
             worst = max(p_values, key=p_values.__getitem__)
             if p_values[worst] <= level:
                 break
-            told = [(rows, box.without(worst)) for rows, box in told]
-        return {name for _, box in told for name in box}
+            tests = [(rows, box.without(worst)) for rows, box in tests]
+        return {name for _, box in tests for name in box}
 
     def _next_best(self, rows: IbisTable, box: Subgroup) -> list[Subgroup]:
-        """Return the best group of the rows outside of another one, if the two are different."""
+        """Return the best group of the rows outside ``box``; an empty list if there is none.
+
+        It must be better than the table, and have few rows in common with ``box``.
+        """
         outside = rows.outside(box) if len(box) else rows
         least = ceil(self.min_rows * rows.n_rows / self.table.n_rows)
         if not len(box) or outside.n_rows < max(least, 2):
             return []
         group = find_subgroup(outside, max(least, 1), minimize=self.sign < 0.0)
         self.n_asked += group.n_asked
-        shape = Shape.of(rows.levels)
+        shape = Shape.from_levels(rows.levels)
         levels = shape.inside(group.subgroup)
         seen = rows.totals([group.subgroup, shape.subgroup(levels & shape.inside(box))])
         gain = self.sign * (float(seen.mean[0]) - rows.mean)
         evidence = gain**2 / max(float(_errors(seen)[0]), 1e-300)
-        evidence -= COST_OF_END * float(ends_of(levels[None], shape)[0])
-        apart = seen.n[1] <= IN_COMMON * seen.n[0]
+        evidence -= COST_OF_END * float(count_ends(levels[None], shape)[0])
+        apart = seen.n[1] <= MAX_COMMON_ROWS * seen.n[0]
         return [group.subgroup] if gain > 0.0 and evidence > 0.0 and apart else []
 
-    def _found(
+    def _search(
         self,
         rows: IbisTable,
         spare: float,
         hills: bool = False,
         starts: Sequence[Subgroup] = (),
     ) -> SubgroupResult:
-        """Search some of the rows, also from some groups."""
+        """Search rows, also from the boxes ``starts``."""
         least = self.min_rows * rows.n_rows / self.table.n_rows
         least = min(max(ceil(least + spare * sqrt(least)), 1), rows.n_rows)
         group = find_subgroup(
@@ -324,31 +345,31 @@ class _Search:
         Parameters
         ----------
         box : Subgroup
-            The recommendation.
+            The recommended group.
         seen : list of (int, float, float)
-            Number, average and variance of such rows in what was found; one entry for each search.
+            For each search: number, average and variance of such rows in the group found.
         means : list of float
-            Averages of all such rows.
+            For each search: average of all such rows.
         n_choices : int
-            Number of boxes that these rows helped to choose from.
+            Number of boxes among which these rows helped to choose.
         wider : float
             Factor of the standard error.
         rows : IbisTable
             The table searched.
         without : dict of str to float
-            Averages without each condition.
+            Average without the condition on each feature.
         rivals : list of Subgroup, Moments
-            The runner-up, if there is one, and its rows.
+            The runner-up, if there is one, and the moments of its rows.
         """
         p_value, average, interval = 1.0, None, None
-        told = [(*each, mean) for each, mean in zip(seen, means, strict=True) if each[0] > 1]
-        if told:
-            n, mean, variance, of_all = np.array(told).T
+        tested = [(*each, mean) for each, mean in zip(seen, means, strict=True) if each[0] > 1]
+        if tested:
+            n, mean, variance, of_all = np.array(tested).T
             squared = variance / (n - 1.0)
             gains = self.sign * (mean - of_all)
             with np.errstate(divide="ignore", invalid="ignore"):
                 tails = np.where(gains > 0.0, student.sf(gains / np.sqrt(squared), n - 1.0), 1.0)
-            p_value = float(min(1.0, n_choices * len(told) * tails.min()))
+            p_value = float(min(1.0, n_choices * len(tested) * tails.min()))
             share = n / n.sum()
             average = float(share @ mean)
             far = wider * sqrt(share**2 @ squared)
@@ -364,7 +385,8 @@ class _Search:
         where = self.table.where(box)
         count, average_now, counted = self.table.averages(where)
         if average is not None and interval is not None:
-            # The rows that chose the group flatter it: luck of the others is no reason for more.
+            # The average over the rows that chose the group is biased upwards: new rows cannot be
+            # expected to exceed it, however lucky the other rows are.
             average = self.sign * min(self.sign * average, self.sign * counted)
             interval = min(interval[0], average), max(interval[1], average)
         effects = {name: self.sign * (counted - mean) for name, mean in without.items()}
@@ -392,7 +414,7 @@ class _Search:
 
 
 def _difference(every: Moments, few: Moments) -> Moments:
-    """Moments of the rows of groups that are not among some of their rows."""
+    """Return the moments of the rows of groups in ``every`` but not in its part ``few``."""
     n = every.n - few.n
     some = np.maximum(n, 1)
     mean = (every.n * every.mean - few.n * few.mean) / some
@@ -402,13 +424,13 @@ def _difference(every: Moments, few: Moments) -> Moments:
 
 
 def _errors(moments: Moments) -> np.ndarray:
-    """Variances of averages."""
+    """Return the squared standard errors (n_groups,) of averages."""
     if moments.noise is not None:
         return moments.noise
     return moments.variance / np.maximum(moments.n - 1, 1)
 
 
 def _part(moments: Moments, start: int, stop: int | None = None) -> Moments:
-    """Moments of some of the groups."""
+    """Return the moments of the groups from ``start`` to ``stop``."""
     some = slice(start, stop)
     return Moments(moments.n[some], moments.mean[some], moments.variance[some])

@@ -1,9 +1,9 @@
 """A table in a database, through ibis (https://ibis-project.org): the database does the counting.
 
-:class:`IbisTable` answers what a search of a table asks, see :mod:`skgpb.lab.tables`: all boxes of
-a step by one query with GROUPING SETS, which reads the table once. What comes back is counts and
-averages; no row leaves the database. Queries are written in DuckDB's SQL and translated into the
-SQL of the database.
+:class:`IbisTable` is the source of a search of a table, see :mod:`skgpb.lab.tables`. It answers for
+all boxes of a step by one query with GROUPING SETS, which reads the table once. The database
+returns counts and averages; no row leaves it. Queries are written in DuckDB's SQL and translated
+into the SQL of the database.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import numpy as np
 
 from skgpb.lab.sql.connection import Queries
 from skgpb.lab.sql.edges import (
-    edges_of,
     is_category,
     is_ordered,
-    limits_of,
-    quantiles_of,
+    level_edges,
+    outlier_limits,
+    query_quantiles,
 )
 from skgpb.lab.tables import Levels, Moments
 from skgpb.lab.tables.checks import missing_code
-from skgpb.lab.tables.conditions import Categories, Condition, Range, Subgroup, literal_of
+from skgpb.lab.tables.conditions import Categories, Condition, Range, Subgroup, format_literal
 from skgpb.lab.tables.verdict import is_two_valued
 
-# Rows from which quantiles and the names of categories are taken.
+# Approximate number of rows of the sample by which quantiles and categories are found.
 ROWS_FOR_LEVELS = 200_000
-# Bins of a number, and categories that are a level each.
+# Bins of a number, and most frequent categories with a level of their own.
 N_BINS, N_CATEGORIES = 128, 60
 # Columns of a temporary table.
 HALF, BLOCK, PART = "half of the rows", "block of the row", "part of the blocks"
-# The sampled blocks are put into so many parts, whose averages tell how far they vary. The blocks
-# of each half are in half of the parts.
+# Number of parts into which the sampled blocks are divided; variances are estimated between parts.
+# The blocks of each half are in half of the parts.
 N_PARTS = 64
-# Numbers of blocks are multiplied by this, modulo a prime, so that a part is no run of blocks.
+# Numbers of blocks are multiplied by MIXED modulo PRIME, so that blocks of a part are scattered.
 MIXED, PRIME = 1_103_515_245, 2_147_483_647
 
 
@@ -65,44 +65,45 @@ class IbisTable:
         expression.
     features : sequence of str
         Columns that form groups. Numbers, dates and timestamps have an order; texts and booleans
-        are categories. NULL is a level of its own, and NaN is taken for NULL.
+        are categories. NULL is a level of its own, and NaN counts as NULL.
     target : str
-        Column whose average is sought: numbers or booleans. Rows without it are left out.
+        Column whose average is sought: numbers or booleans. Rows without a target are left out.
     where : str, default=None
-        Rows to search: a condition in the SQL of the database.
+        Rows to search: a condition in the SQL of the database. None for all rows.
     n_bins : int, default=128
-        Levels of a number, about.
+        Approximate number of levels of a number.
     n_categories : int, default=60
-        Number of most frequent categories with a level of their own; the others share one.
+        Number of most frequent categories with a level of their own; the others share one level.
     max_scans : int, default=None
         Maximum number of queries over all rows, see ``n_scans``; None for no limit.
     secrets : sequence of str, default=()
-        Texts that are never written into an error message, such as a password.
+        Texts that error messages must not show, such as a password.
 
     Attributes
     ----------
     levels : tuple of Levels
-        The features. Edges are quantiles of a sample, rounded; labels are categories of a sample,
-        the most frequent first, and a :class:`Rest` where the table has others.
+        The levels of the features. Edges are rounded quantiles of a sample. Labels are the
+        categories of a sample, the most frequent first, and a :class:`Rest` if the table has other
+        categories.
     n_rows : int
         Number of rows that are searched: those that fulfil ``where`` and have a target.
     n_missing : int
         Number of rows that fulfil ``where`` and have no target.
     mean : float
-        Average of the target over the rows that are searched, outliers as they count.
+        Average of the clipped target over the rows that are searched.
     true_mean : float
-        The same, outliers as they are.
+        Average of the target over these rows, without clipping.
     limits : tuple of float or None
-        If the target has outliers: the limits at which its values are clipped in all answers.
+        Limits to which the target is clipped in all answers; None if it has no outliers.
     n_outliers : int
         Number of outliers.
     missing_code : float or None
-        A target that occurs often and lies far from all others, such as 9999: perhaps a code for
-        missing values.
+        A frequent target that is far from all others, such as 9999: perhaps a code for missing
+        values. None if there is no such value.
     extremes : tuple of float
         The smallest and the largest target.
     n_scans : int
-        Number of queries that read all rows, so far.
+        Number of queries so far that read all rows.
 
     Raises
     ------
@@ -111,14 +112,14 @@ class IbisTable:
     ScansSpentError
         If a query would be one more than ``max_scans``.
     ValueError
-        If a column is missing or has a type that cannot be searched, where ``where`` is no
-        condition, and where no rows are left.
+        If a column is missing or has a type that cannot be searched, if ``where`` is no condition,
+        or if no rows are left.
 
     Notes
     -----
-    At the beginning two to five queries are made: they count rows, find the levels of numbers and
-    of texts in sampled blocks, count categories, and ask for averages and what is missing. From
-    then on each call of :meth:`totals` or :meth:`marginals` is one query.
+    The constructor makes two to five queries: they count rows, find the levels of numbers and of
+    texts in sampled blocks, count categories, and return averages and counts of missing values.
+    After that each call of :meth:`totals` or :meth:`marginals` is one query.
 
     Examples
     --------
@@ -162,7 +163,7 @@ class IbisTable:
         for name in features:
             _check_feature(name, self._types[name])
         self.target = target
-        self._number = self._as_it_is = _number_of(target, self._types[target])
+        self._number = self._as_it_is = _target_number(target, self._types[target])
         self._given = None if where is None else self._queries.condition(where)
         self._present = f"NOT ({_missing(target, self._types[target])})"
         self._from = self._queries.source(table)
@@ -171,108 +172,110 @@ class IbisTable:
             raise ValueError(
                 "the table has no rows" if where is None else f"where selects no rows: {where}"
             )
-        # Columns that hold the levels, by features.
+        # Names of the columns with the levels, by features.
         self._codes: dict[str, str] = {}
-        # Of a sample: the number of all rows, the variance of the target, and whether there are
-        # parts of sampled blocks.
+        # Attributes of a sample: the number of all rows, the variance of the target, and whether
+        # there are parts of sampled blocks.
         self._n_all: int | None = None
         self._variance, self._parts = 0.0, False
-        # Ends just above a frequent value, by features: they are written as > and <=.
+        # Edges just above a frequent value, by features: conditions write them as > and <=.
         self._just_above: dict[str, dict[Any, Any]] = {name: {} for name in features}
         few = counted <= 2 * ROWS_FOR_LEVELS
         sample = table if few else self._queries.sample(table, ROWS_FOR_LEVELS, counted, 0)
-        found = self._found_levels(sample, n_bins, n_categories)
+        found = self._find_levels(sample, n_bins, n_categories)
         self._read_facts(found)
         self._limit_target()
         self.n_missing: int = counted - self.n_rows
 
     @property
     def n_scans(self) -> int:
-        """Number of queries that read all rows, so far."""
+        """Number of queries so far that read all rows."""
         return self._queries.n_scans
 
     @property
     def is_two_valued(self) -> bool:
-        """Whether the target of rows that :meth:`kept` returned has two values only."""
+        """True if the target has two values only, in a table that :meth:`kept` returned."""
         return self.limits is None and is_two_valued(self.mean, self._variance, *self.extremes)
 
-    # -- what a search asks -----------------------------------------------------------------
+    # -- queries of a search ----------------------------------------------------------------
 
     def totals(self, boxes: Sequence[Subgroup]) -> Moments:
-        """Return what is known of the rows of boxes, with arrays of shape (n_boxes,).
+        """Return the moments of the target in boxes, with arrays of shape (n_boxes,).
 
         Parameters
         ----------
         boxes : sequence of Subgroup
-            With sides that begin and end where levels do.
+            Boxes whose ends are edges of levels.
         """
         if not boxes:
             return Moments(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-        found = self._grouped([], boxes)
-        places = range(len(boxes))
-        sums = [[found[f"{each}{i}"][0] or 0.0 for i in places] for each in self._sums]
+        answer = self._query_sums([], boxes)
+        indices = range(len(boxes))
+        sums = [[answer[f"{each}{i}"][0] or 0.0 for i in indices] for each in self._sums]
         return self._moments(np.array(sums))
 
     def marginals(
         self, boxes: Sequence[Subgroup], features: Sequence[Sequence[str]] | None = None
     ) -> list[dict[str, Moments]]:
-        """Return what is known of the rows of boxes, by levels of features.
+        """Return the moments of the target in boxes, by levels of features.
 
         Parameters
         ----------
         boxes : sequence of Subgroup
-            They may overlap.
+            Boxes whose ends are edges of levels; they may overlap.
         features : sequence of sequence of str, default=None
-            For each box the features that are asked for; None for all features of all boxes.
+            Names of the features for each box; None for all features of all boxes.
 
         Returns
         -------
         answers : list of dict of str to Moments
-            For each box by features; arrays have shape (n_levels,).
+            For each box and feature; arrays have shape (n_levels,).
         """
-        names = [levels.name for levels in self.levels]
-        asked = [names] * len(boxes) if features is None else [list(each) for each in features]
-        used = [levels for levels in self.levels if any(levels.name in each for each in asked)]
+        every = [levels.name for levels in self.levels]
+        names = [every] * len(boxes) if features is None else [list(each) for each in features]
+        used = [levels for levels in self.levels if any(levels.name in each for each in names)]
         if not used:
             return [{} for _ in boxes]
         keys = [f"{self._code(levels)} AS c{j}" for j, levels in enumerate(used)]
-        found = self._grouped(keys, boxes)
-        places = range(len(boxes))
+        answer = self._query_sums(keys, boxes)
+        indices = range(len(boxes))
         size = len(self._sums), len(boxes)
         sums = [np.zeros((*size, levels.n_levels)) for levels in used]
-        for row in range(len(found["n0"])):
+        for row in range(len(answer["n0"])):
             for j, levels in enumerate(used):
-                level = found[f"c{j}"][row]
-                # NULL belongs to another feature, and rows may have come in the meantime.
+                level = answer[f"c{j}"][row]
+                # NULL: the row of the answer is about another feature. A level beyond the last one:
+                # rows were inserted after the levels were found.
                 if level is not None and level < levels.n_levels:
                     for a, each in enumerate(self._sums):
-                        sums[j][a, :, level] = [found[f"{each}{i}"][row] or 0.0 for i in places]
+                        sums[j][a, :, level] = [answer[f"{each}{i}"][row] or 0.0 for i in indices]
         return [
             {
                 levels.name: self._moments(sums[j][:, i])
                 for j, levels in enumerate(used)
-                if levels.name in asked[i]
+                if levels.name in names[i]
             }
-            for i in places
+            for i in indices
         ]
 
-    # -- what is done with what was found ---------------------------------------------------
+    # -- groups -----------------------------------------------------------------------------
 
     def where(self, box: Subgroup) -> str:
         """Write a box as a condition in the SQL of the database.
 
-        Together with the ``where`` of this table it selects the rows of the box that are searched.
+        The condition contains the ``where`` of this table, and selects the rows of the box that are
+        searched.
 
         Parameters
         ----------
         box : Subgroup
-            With sides that begin and end where levels do.
+            A box whose ends are edges of levels.
         """
         parts = [self._given] if self._given is not None else []
         parts += [self._side(name, box[name]) for name in box]
         if self.n_missing:
             parts.append(self._present)
-        return self._queries.written(_all(parts) or "TRUE")
+        return self._queries.translate(_all(parts) or "TRUE")
 
     def averages(self, where: str) -> tuple[int, float, float]:
         """Return the number of rows that a condition selects, and averages of the target.
@@ -280,22 +283,22 @@ class IbisTable:
         Parameters
         ----------
         where : str
-            In the SQL of the database, as :meth:`where` writes it.
+            Condition in the SQL of the database, such as :meth:`where` returns.
 
         Returns
         -------
         n : int
         mean, counted : float
-            With outliers as they are, and as they count.
+            Average of the target, and of the clipped target.
         """
         columns = f"COUNT(*) AS n, AVG({self._as_it_is}) AS mean"
         types = {"n": "int64", "mean": "float64"}
         if self.limits is not None:
             columns += f", AVG({self._number}) AS counted"
             types["counted"] = "float64"
-        found = self._ask(columns, self._queries.condition(where), types)
-        mean = found["mean"][0]
-        return found["n"][0], mean, found.get("counted", [mean])[0]
+        answer = self._ask(columns, self._queries.condition(where), types)
+        mean = answer["mean"][0]
+        return answer["n"][0], mean, answer.get("counted", [mean])[0]
 
     def kept(self, n_rows: int | None = None, seed: int = 0) -> IbisTable:
         r"""Return the rows that are searched as a temporary table of this connection.
@@ -303,51 +306,50 @@ class IbisTable:
         Parameters
         ----------
         n_rows : int, default=None
-            About how many rows are sampled. Blocks of rows are drawn from a table of DuckDB or
-            PostgreSQL if there are at least 100,000; of files, views and other databases rows are
-            drawn one by one. None for all rows.
+            Approximate number of rows of a sample; None for all rows. A sample of 100,000 rows or
+            more of a table of DuckDB or PostgreSQL consists of blocks of rows; otherwise, and from
+            files, views and other databases, single rows are drawn.
         seed : int, default=0
-            Seed of the sample, if the database takes one.
+            Seed of the sample, if the database accepts one.
 
         Returns
         -------
         table : IbisTable
-            With the same levels; its queries are not counted as scans of this table. If it is a
-            sample, the moments that it returns have ``noise``: the variance of their averages as
-            estimates of the averages of all rows, between the blocks that were drawn or, where
-            single rows were drawn, between rows.
+            Table with the same levels, whose queries are not counted as scans of this table. The
+            moments of a sample have ``noise``: the variance of their averages as estimates of the
+            averages of all rows, between the blocks or between the single rows that were drawn.
 
         Notes
         -----
-        The blocks that were drawn are put into 64 parts at random. An average is the ratio of a sum
-        and a count. With the sums :math:`s_p` and the counts :math:`n_p` of the :math:`k` parts
-        that have such rows, :math:`n = \sum n_p` and the average :math:`m`, its variance is
+        Blocks are divided at random into 64 parts. An average is the ratio of a sum and a count.
+        With the sums :math:`s_p` and the counts :math:`n_p` of the :math:`k` parts that have rows
+        of the box, :math:`n = \sum n_p` and the average :math:`m`, its variance is
 
         .. math:: (1 - f) \frac{k}{k - 1} \sum_p \Bigl(\frac{s_p - m n_p}{n}\Bigr)^2,
 
-        where :math:`f` is the share of the rows that is sampled. For single rows it is
-        :math:`(1 - f)` times the variance of the target over :math:`n - 1`. Rows of one part only,
-        and single rows, do not tell how far they vary: the variance of all targets is taken.
+        where :math:`f` is the sampled share of the rows. For single rows it is :math:`(1 - f)`
+        times the variance of the target over :math:`n - 1`. If all rows of a box are in one part,
+        or if there is only one row, the variance of all targets is used.
         """
         table, source, parts = self._table, None, False
         if n_rows is not None and n_rows < self.n_rows:
-            # Rows without a target are in the sample, and not among those that are kept.
+            # The sample contains rows without a target, which are then left out.
             size = (n_rows, self.n_rows + self.n_missing, seed)
             source = self._queries.blocks(table, *size, BLOCK)
             parts = source is not None
             table = table if parts else self._queries.sample(table, *size, "row")
-        rows = self._chosen(source or self._queries.source(table), [BLOCK] if parts else [])
+        rows = self._select_rows(source or self._queries.source(table), [BLOCK] if parts else [])
         few = copy.copy(self)
-        # Levels are worked out once.
+        # Speed: levels are computed once and stored in columns of the temporary table.
         few._codes = {each.name: f"level of {each.name}" for each in self.levels}
         codes = {
-            _quoted(few._codes[each.name]): f"CAST({self._code(each)} AS SMALLINT)"
+            _quote(few._codes[each.name]): f"CAST({self._code(each)} AS SMALLINT)"
             for each in self.levels
         }
         if parts:
-            part = f"({_quoted(BLOCK)} * {MIXED}) % {PRIME} % {N_PARTS}"
-            codes[_quoted(PART)] = f"CAST({part} AS SMALLINT)"
-            codes[_quoted(HALF)] = f"CAST({part} % 2 AS SMALLINT)"
+            part = f"({_quote(BLOCK)} * {MIXED}) % {PRIME} % {N_PARTS}"
+            codes[_quote(PART)] = f"CAST({part} AS SMALLINT)"
+            codes[_quote(HALF)] = f"CAST({part} % 2 AS SMALLINT)"
         added = [*few._codes.values(), *([PART, HALF] if parts else [])]
         types = self._types | ({BLOCK: "int64"} if parts else {}) | dict.fromkeys(added, "int16")
         few._table = self._queries.keep(rows, codes, types, None if parts else HALF)
@@ -359,24 +361,24 @@ class IbisTable:
         return few._with_rows(None)
 
     def halves(self) -> tuple[IbisTable, IbisTable]:
-        """Return two halves, taken at random, of a table that :meth:`kept` returned."""
-        first, second = (self._with_rows(f"{_quoted(HALF)} = {i}") for i in range(2))
+        """Return two random halves of a table that :meth:`kept` returned."""
+        first, second = (self._with_rows(f"{_quote(HALF)} = {i}") for i in range(2))
         return first, second
 
     def outside(self, box: Subgroup) -> IbisTable:
-        """Return the rows that are not in a group, of a table that :meth:`kept` returned."""
-        told = _all([self._compared(name, box[name]) for name in box])
+        """Return the rows outside a box, of a table that :meth:`kept` returned."""
+        inside = _all([self._condition(name, box[name]) for name in box])
         # A comparison with a missing value is neither true nor false.
-        return self._with_rows(_all([self._given, f"NOT COALESCE({told}, FALSE)"]))
+        return self._with_rows(_all([self._given, f"NOT COALESCE({inside}, FALSE)"]))
 
     def only(self, features: Sequence[str]) -> IbisTable:
-        """Return the same rows with some of the features only."""
+        """Return the table with these features only."""
         other = copy.copy(self)
         other.levels = tuple(levels for levels in self.levels if levels.name in features)
         return other
 
     def _with_rows(self, where: str | None) -> IbisTable:
-        """Return the rows that fulfil a condition, in the SQL of DuckDB."""
+        """Return the table of the rows that fulfil a condition, in the SQL of DuckDB."""
         some = copy.copy(self)
         some._given = where
         every = some.totals([Subgroup()])
@@ -388,18 +390,22 @@ class IbisTable:
     # -- queries ----------------------------------------------------------------------------
 
     def _ask(self, columns: str, where: str | None, types: dict[str, Any]) -> dict[str, list[Any]]:
-        """Ask for aggregates of the rows that fulfil a condition."""
+        """Query aggregates ``columns`` of the rows that fulfil a condition; None for all rows."""
         tail = "" if where is None else f" WHERE {where}"
         return self._queries.ask(f"SELECT {columns} FROM {self._from}{tail}", types)
 
-    def _grouped(self, keys: list[str], boxes: Sequence[Subgroup]) -> dict[str, list[Any]]:
-        """Ask for the sums over the rows of boxes, by each of some keys."""
-        # The sums of squares lose no digits where the average is taken off first.
+    def _query_sums(self, keys: list[str], boxes: Sequence[Subgroup]) -> dict[str, list[Any]]:
+        """Query the sums over the rows of boxes, by each of ``keys``, such as ``level AS c0``.
+
+        The columns of the answer are the keys, and for box ``i`` ``n{i}``, ``s{i}`` and so on, see
+        ``_sums``.
+        """
+        # Rounding: sums of squares lose no digits if the average is subtracted first.
         value = f"{self._number} - {self.mean!r}"
         common = [
             each for each in boxes[0].conditions if all(each in box.conditions for box in boxes)
         ]
-        # Sides that boxes share are worked out once for each row.
+        # Speed: a side that several boxes have is evaluated once for each row.
         flags: dict[tuple[str, Condition], str] = {}
         conditions = []
         for box in boxes:
@@ -410,14 +416,14 @@ class IbisTable:
             f"CASE WHEN {each} THEN {value} END AS y{i}" if each else f"{value} AS y{i}"
             for i, each in enumerate(conditions)
         ]
-        rows = [self._given, self._present, *(self._compared(*side) for side in common)]
-        columns = ["*", *(f"{self._compared(*side)} AS {name}" for side, name in flags.items())]
+        rows = [self._given, self._present, *(self._condition(*side) for side in common)]
+        columns = ["*", *(f"{self._condition(*side)} AS {name}" for side, name in flags.items())]
         inner = f"SELECT {', '.join(columns)} FROM {self._from} WHERE {_all(rows)}"
         some = (
             f" WHERE {' OR '.join(f'({each})' for each in conditions)}" if all(conditions) else ""
         )
         names = [f"c{j}" for j in range(len(keys))]
-        part = [_quoted(PART)] if self._parts else []
+        part = [_quote(PART)] if self._parts else []
         inner = f"SELECT {', '.join([*keys, *part, *values])} FROM ({inner}) AS r{some}"
         sums, types = [], dict.fromkeys(names, "int64")
         for i in range(len(boxes)):
@@ -435,21 +441,22 @@ class IbisTable:
                 sums += [f"SUM(s{i} * s{i}) AS w{i}"]
             tail = f" GROUP BY {', '.join(names)}" if names else ""
             query = f"SELECT {', '.join([*names, *sums])} FROM ({query}) AS p{tail}"
-        asked = [f"{each}{i}" for i in range(len(boxes)) for each in self._sums]
-        types |= {each: "int64" if each[0] in "nk" else "float64" for each in asked}
+        names = [f"{each}{i}" for i in range(len(boxes)) for each in self._sums]
+        types |= {each: "int64" if each[0] in "nk" else "float64" for each in names}
         return self._queries.ask(query, types)
 
     @property
     def _sums(self) -> str:
-        """Names of what is asked of boxes.
+        """Letters of the sums that are queried for each box.
 
-        Rows, the sums of their targets and of their squares; of parts of blocks also their number
-        and the sums, over them, of n * n, n * s and s * s.
+        n is the number of rows, s and t are the sums of their targets and of the squares. With
+        parts of blocks, k is the number of parts, and u, v and w are the sums over the parts of
+        n * n, n * s and s * s.
         """
         return "nstkuvw" if self._parts else "nst"
 
     def _moments(self, sums: np.ndarray) -> Moments:
-        """Turn sums of shape (n_sums, n_groups) into moments."""
+        """Convert sums (n_sums, n_groups), in the order of ``_sums``, into moments."""
         n = sums[0].astype(np.int64)
         moments = Moments.of_sums(n, sums[1], sums[2])
         noise = None
@@ -465,9 +472,9 @@ class IbisTable:
         return replace(moments, mean=np.where(n > 0, moments.mean + self.mean, 0.0), noise=noise)
 
     def _code(self, levels: Levels) -> str:
-        """Return SQL for the level of a value; it finds the level of a number by bisection."""
+        """Write the level of a value in SQL; bisection gives the level of a number."""
         if levels.name in self._codes:
-            return _quoted(self._codes[levels.name])
+            return _quote(self._codes[levels.name])
 
         def code(edges: Sequence[Any], first: int) -> str:
             if not edges:
@@ -476,21 +483,23 @@ class IbisTable:
             below, above = code(edges[:half], first), code(edges[half + 1 :], first + half + 1)
             return f"CASE WHEN {name} < {self._literal(edges[half])} THEN {below} ELSE {above} END"
 
-        name = _quoted(levels.name)
+        name = _quote(levels.name)
         missing = _missing(levels.name, self._types[levels.name])
         if levels.kind == "number":
-            known = code(levels.edges, 0)
-            return f"CASE WHEN {missing} THEN {levels.n_values} ELSE {known} END"
-        # Without a rest, values without a level have come in the meantime.
+            present = code(levels.edges, 0)
+            return f"CASE WHEN {missing} THEN {levels.n_values} ELSE {present} END"
+        # Without a rest, a value without a level was inserted after the levels were found.
         rest = levels.n_values - 1 if Rest() in levels.labels else levels.n_levels
-        return self._by_category(levels, [str(i) for i in range(levels.n_values + 1)], str(rest))
+        return self._category_case(levels, [str(i) for i in range(levels.n_values + 1)], str(rest))
 
-    def _by_category(self, levels: Levels, values: Sequence[str], otherwise: str) -> str:
-        """Write a value for each level of a category, the last one where it is missing.
+    def _category_case(self, levels: Levels, values: Sequence[str], otherwise: str) -> str:
+        """Write a CASE with a value for each level of a category.
 
-        DuckDB would compare each row with all of a list. The frequent categories come first.
+        ``values`` has one for each level and one for missing values, ``otherwise`` is for all other
+        categories. Speed: the frequent categories come first; with IN, DuckDB would compare each
+        row with the whole list.
         """
-        name = _quoted(levels.name)
+        name = _quote(levels.name)
         cases = [
             f"WHEN {name} = {self._literal(label)} THEN {value}"
             for label, value in zip(levels.labels, values, strict=False)
@@ -500,36 +509,36 @@ class IbisTable:
 
     # -- conditions -------------------------------------------------------------------------
 
-    def _compared(self, name: str, side: Condition) -> str:
-        """Write a side for a query: categories are compared by their levels."""
+    def _condition(self, name: str, side: Condition) -> str:
+        """Write a side as a condition of a query, which compares categories by their levels."""
         if not isinstance(side, Categories):
             return f"({self._side(name, side) or 'TRUE'})"
         levels = next(each for each in self.levels if each.name == name)
         inside = [label in side.among for label in levels.labels] + [side.missing]
         if name not in self._codes:
             truth = [str(each).upper() for each in inside]
-            return self._by_category(
+            return self._category_case(
                 levels, truth, truth[-2] if Rest() in levels.labels else "FALSE"
             )
-        # Each row is compared with all of a list: the shorter one.
+        # Speed: each row is compared with a whole list. Write the shorter one of IN and NOT IN.
         most = 2 * sum(inside) > len(inside)
-        listed = ", ".join(str(i) for i, each in enumerate(inside) if each != most)
-        if not listed:
+        codes = ", ".join(str(i) for i, each in enumerate(inside) if each != most)
+        if not codes:
             return "TRUE" if most else "FALSE"
-        return f"({_quoted(self._codes[name])} {'NOT IN' if most else 'IN'} ({listed}))"
+        return f"({_quote(self._codes[name])} {'NOT IN' if most else 'IN'} ({codes}))"
 
     def _side(self, name: str, side: Condition) -> str:
-        column = _quoted(name)
+        column = _quote(name)
         if isinstance(side, Categories) and Rest() in side.among:
             levels = next(each for each in self.levels if each.name == name)
             others = [each for each in levels.labels if each not in side.among]
-            inner = f"{column} NOT IN ({self._listed(others)})" if others else ""
+            inner = f"{column} NOT IN ({self._literals(others)})" if others else ""
             inner = inner or f"{column} IS NOT NULL"
             return f"({inner} OR {column} IS NULL)" if side.missing else inner
         read = self._read(name, side)
         if name not in self._with_nan:
             return read.where(column, self._literal, "NULL")
-        # NaN is not NULL, and above all numbers in some databases.
+        # NaN is not NULL, and in some databases it is larger than all numbers.
         nan = f"ISNAN({column})"
         if not isinstance(read, Range):  # missing values only
             return f"({column} IS NULL OR {nan})" if side.missing else "FALSE"
@@ -538,12 +547,12 @@ class IbisTable:
         return f"({text} OR {column} IS NULL OR {nan})" if side.missing else text
 
     def read(self, box: Subgroup) -> Subgroup:
-        """Return a box with ends as people write them: above 0, and not at least 5e-324.
+        """Return the box with readable ends: "> 0" in place of ">= 5e-324".
 
         Parameters
         ----------
         box : Subgroup
-            With sides that begin and end where levels do.
+            A box whose ends are edges of levels.
         """
         return Subgroup(tuple((name, self._read(name, box[name])) for name in box))
 
@@ -551,7 +560,8 @@ class IbisTable:
         above = self._just_above[name]
         if not isinstance(side, Range) or not {side.low, side.high} & set(above):
             return side
-        # An end just above a value is that value, which is then outside, or inside.
+        # Replace an edge just above a value by the value: outside at the low end, inside at the
+        # high end.
         low, high = above.get(side.low, side.low), above.get(side.high, side.high)
         if side.low in above:
             return Range(low, high, "right" if side.high in above else "neither", side.missing)
@@ -561,40 +571,44 @@ class IbisTable:
         if isinstance(value, datetime):
             kind = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
             return f"CAST('{value}' AS {kind})"
-        return f"CAST('{value}' AS DATE)" if isinstance(value, date) else literal_of(value)
+        return f"CAST('{value}' AS DATE)" if isinstance(value, date) else format_literal(value)
 
-    def _listed(self, labels: Sequence[Any]) -> str:
+    def _literals(self, labels: Sequence[Any]) -> str:
         return ", ".join(self._literal(each) for each in labels if each != Rest())
 
     # -- levels -----------------------------------------------------------------------------
 
-    def _chosen(self, source: str, more: Sequence[str] = ()) -> str:
-        """Ask for the rows that are searched, and the columns that take part and some more."""
-        columns = ", ".join(map(_quoted, [*self._types, *more]))
+    def _select_rows(self, source: str, more: Sequence[str] = ()) -> str:
+        """Write a query for the rows that are searched, with all columns used and ``more``."""
+        columns = ", ".join(map(_quote, [*self._types, *more]))
         return f"SELECT {columns} FROM {source} WHERE {_all([self._given, self._present])}"
 
-    def _found_levels(self, sample: Any, n_bins: int, n_categories: int) -> list[Levels]:
-        """Find edges and labels; whether something is missing is not looked at."""
-        rows = self._chosen(self._queries.source(sample))
+    def _find_levels(self, sample: Any, n_bins: int, n_categories: int) -> list[Levels]:
+        """Find the edges and labels of the features, without levels of missing values."""
+        rows = self._select_rows(self._queries.source(sample))
         rows = self._queries.expression(rows, self._types)
         ordered = [name for name in self._just_above if is_ordered(self._types[name])]
         numbers = [] if self._types[self.target].is_boolean() else [self.target]
-        quantiles = quantiles_of(self._queries, rows, [*ordered, *numbers], n_bins)
+        quantiles = query_quantiles(self._queries, rows, [*ordered, *numbers], n_bins)
         given = [each for each in quantiles.get(self.target, []) if each is not None]
         self.missing_code: float | None = missing_code(np.array(given, dtype=np.float64))
-        self.limits: tuple[float, float] | None = limits_of(quantiles.get(self.target, []))
+        self.limits: tuple[float, float] | None = outlier_limits(quantiles.get(self.target, []))
         labels = self._labels(rows, n_categories, sample is not self._table)
         found = []
         for name in self._just_above:
             if name in ordered:
-                edges, self._just_above[name] = edges_of(quantiles[name], self._types[name])
+                edges, self._just_above[name] = level_edges(quantiles[name], self._types[name])
                 found.append(Levels(name, "number", edges=edges))
             else:
                 found.append(Levels(name, "category", labels=labels[name]))
         return found
 
     def _labels(self, rows: Any, n_categories: int, sampled: bool) -> dict[str, tuple[Any, ...]]:
-        """Return the most frequent categories of all features that have none, from some rows."""
+        """Return the most frequent categories of ``rows``, by features without an order.
+
+        ``sampled`` is True if the table has more rows: then its categories are counted as well, to
+        see whether there are others.
+        """
         kinds = {name: self._types[name] for name in self._just_above}
         labels: dict[str, tuple[Any, ...]] = {
             name: (False, True) for name, kind in kinds.items() if kind.is_boolean()
@@ -603,7 +617,7 @@ class IbisTable:
         if not texts:
             return labels
         parts = []
-        for j, column in enumerate(map(_quoted, texts)):
+        for j, column in enumerate(map(_quote, texts)):
             frequent = (
                 f"SELECT {column} AS label, COUNT(*) AS n FROM {self._queries.source(rows)} "
                 f"WHERE {column} IS NOT NULL GROUP BY {column} ORDER BY n DESC, label "
@@ -619,8 +633,8 @@ class IbisTable:
         counts = {name: len(each) for name, each in texts.items()}
         few = [name for name, count in counts.items() if count <= n_categories]
         if few and sampled:
-            # Not asked together with averages, for which DuckDB would keep all rows.
-            columns = [f"COUNT(DISTINCT {_quoted(name)}) AS k{j}" for j, name in enumerate(few)]
+            # Memory: in a query together with averages, DuckDB would store all rows.
+            columns = [f"COUNT(DISTINCT {_quote(name)}) AS k{j}" for j, name in enumerate(few)]
             types = {f"k{j}": "int64" for j in range(len(few))}
             found = self._ask(", ".join(columns), _all([self._given, self._present]), types)
             counts |= {name: found[f"k{j}"][0] for j, name in enumerate(few)}
@@ -630,13 +644,13 @@ class IbisTable:
         return labels
 
     def _read_facts(self, found: Sequence[Levels]) -> None:
-        """Read all rows: their number, their average, and counts of missing values."""
+        """Query the number of rows, the average target, and the features with missing values."""
         value = self._number
         columns = ["COUNT(*) AS n", f"MIN({value}) AS low", f"MAX({value}) AS high"]
         columns.append(f"AVG({value}) AS mean")
         types = {"n": "int64", "low": "float64", "high": "float64", "mean": "float64"}
         for j, levels in enumerate(found):
-            column = _quoted(levels.name)
+            column = _quote(levels.name)
             columns.append(f"COUNT({column}) AS k{j}")
             types[f"k{j}"] = "int64"
             if self._types[levels.name].is_floating():
@@ -661,7 +675,7 @@ class IbisTable:
             self.levels += (replace(levels, missing=missing),)
 
     def _limit_target(self) -> None:
-        """Count outliers; they are clipped from then on."""
+        """Clip the target from now on, and count outliers; remove limits without outliers."""
         self.n_outliers: int = 0
         low, high = self.extremes if self.limits is None else self.limits
         if low <= self.extremes[0] and self.extremes[1] <= high:
@@ -679,7 +693,7 @@ class IbisTable:
         self.n_outliers, self.mean = found["n"][0], found["mean"][0]
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -688,8 +702,8 @@ def _all(conditions: Sequence[str | None]) -> str:
 
 
 def _missing(name: str, kind: Any) -> str:
-    """Write that a value is missing: NULL, or NaN."""
-    column = _quoted(name)
+    """Write the condition that a value is missing: NULL or NaN."""
+    column = _quote(name)
     missing = f"{column} IS NULL"
     return f"{missing} OR ISNAN({column})" if kind.is_floating() else missing
 
@@ -702,14 +716,14 @@ def _check_feature(name: str, kind: Any) -> None:
         )
 
 
-def _number_of(target: str, kind: Any) -> str:
-    """Write the target as a number."""
+def _target_number(target: str, kind: Any) -> str:
+    """Write the target as a number in SQL; raise ValueError for other types."""
     if kind.is_boolean():
-        # Not a decimal number: sums of squares of these overflow.
-        return f"CAST(CASE WHEN {_quoted(target)} THEN 1 ELSE 0 END AS DOUBLE)"
+        # DOUBLE: sums of squares of decimals overflow.
+        return f"CAST(CASE WHEN {_quote(target)} THEN 1 ELSE 0 END AS DOUBLE)"
     if not kind.is_numeric():
         raise ValueError(
             f"the target {target!r} is of type {kind}: numbers and booleans are accepted; of texts "
             "make a view with a column that is 1 for the text whose share is sought, else 0"
         )
-    return f"CAST({_quoted(target)} AS DOUBLE)"
+    return f"CAST({_quote(target)} AS DOUBLE)"

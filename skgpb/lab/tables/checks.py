@@ -1,4 +1,4 @@
-"""What a table is asked before it is searched: codes for missing values, rows that repeat."""
+"""Checks of a table before it is searched: codes for missing values, and rows that repeat."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-# Larger tables are not asked whether rows repeat.
+# Largest number of rows of a table that is checked for rows that repeat.
 MOST_CHECKED = 200_000
-# A code occurs in this share of the rows, and in so many.
-OFTEN, FEWEST = 0.01, 3
-# Share of the values at each end of the others that do not say how far these are spread.
+# Smallest share of the rows, and smallest number of rows, with a code for missing values.
+SHARE_OF_COPIES, FEWEST_COPIES = 0.01, 3
+# Share of the other values at each end that is left out of their range.
 TAIL = 0.01
-# Fewer different values may be grades, and then a lower or higher grade is not a code.
+# Fewer different values may be grades, and then the lowest or highest grade is not a code.
 FEWEST_VALUES = 10
-# An identity has so many values, each in so many rows on average.
+# Smallest number of values of an identity, and smallest average number of rows with a value.
 FEWEST_IDENTITIES, FEWEST_REPEATS = 5, 1.5
-# Columns that are the same in all rows of a value, to so large a share, belong to whom it names.
+# A column belongs to an identity if at least this share of its rows has the most frequent value
+# among the rows with the same identity.
 EQUAL_SHARE = 0.95
 IDENTITY = re.compile(
     r"(^|[\W_])(id|patient|subject|person|customer|client|user|member|participant|household|"
@@ -29,10 +30,10 @@ IDENTITY = re.compile(
 
 
 def missing_code(y: np.ndarray) -> float | None:
-    """Return a value that occurs often and lies far outside of all others, such as 9999 or -200.
+    """Return a value that is frequent and far from all others, such as 9999 or -200; else None.
 
-    It lies further from the next value than all others but a few are spread. A negative number
-    where all others are not is one where it is further away than half of the others are spread.
+    Its distance from the nearest value exceeds the range of the others without 1 % at each end. If
+    it is the only negative value, half the interquartile range of the others is enough.
 
     Parameters
     ----------
@@ -53,27 +54,28 @@ def missing_code(y: np.ndarray) -> float | None:
         return None
     ends = [(values[0], counts[0], values[1]), (values[-1], counts[-1], values[-2])]
     for value, count, nearest in sorted(ends, key=lambda end: -abs(end[0] - end[2])):
-        if not max(FEWEST, OFTEN * len(y)) <= count <= 0.5 * len(y):
+        if not max(FEWEST_COPIES, SHARE_OF_COPIES * len(y)) <= count <= 0.5 * len(y):
             continue
         others = y[y != value]
         low, quarter, three, high = np.quantile(others, [TAIL, 0.25, 0.75, 1.0 - TAIL])
         far = abs(float(value) - float(nearest))
-        alone = value < 0.0 <= nearest and far > 0.5 * (three - quarter) > 0.0
-        if far > high - low > 0.0 or alone:
+        is_only_negative = value < 0.0 <= nearest and far > 0.5 * (three - quarter) > 0.0
+        if far > high - low > 0.0 or is_only_negative:
             return float(value)
     return None
 
 
-def identity_of(columns: Mapping[str, np.ndarray]) -> str | None:
-    """Return the name of a column that looks like an identity that repeats, such as a patient's.
+def find_identity(columns: Mapping[str, np.ndarray]) -> str | None:
+    """Return the name of a column that looks like a repeated identity, such as a patient's.
 
-    Its values are texts or whole numbers that repeat, and it is called like one, or most other
-    columns are the same in all rows of a value.
+    Its values are texts or whole numbers that repeat, and its name is that of an identity, or most
+    other columns have one value in all rows with the same identity. Return None if there is no
+    such column.
 
     Parameters
     ----------
     columns : mapping of str to ndarray of shape (n_rows,)
-        Floats, or objects with None where a value is missing.
+        Floats, or objects; a missing object is None.
     """
     codes = {name: _codes(column) for name, column in columns.items()}
     for name, column in columns.items():
@@ -93,7 +95,7 @@ def identity_of(columns: Mapping[str, np.ndarray]) -> str | None:
 
 
 def repeats(columns: Mapping[str, np.ndarray]) -> int | None:
-    """Return how many rows are different, where most are the same in columns that seldom agree.
+    """Return the number of distinct rows, if it is much smaller than by chance; otherwise None.
 
     Parameters
     ----------
@@ -105,23 +107,26 @@ def repeats(columns: Mapping[str, np.ndarray]) -> int | None:
     possible = math.prod(float(each.max()) + 1.0 for each in codes) if n_rows else 0.0
     if possible < n_rows:
         return None
-    # So many would differ where values are dealt out at random: all, if more are possible than a
-    # float can count.
+    # Expected number of distinct rows if each is drawn uniformly from the possible ones. If their
+    # number overflows a float, all rows are distinct.
     expected = -possible * math.expm1(-n_rows / possible) if math.isfinite(possible) else n_rows
     different = len(np.unique(np.column_stack(codes), axis=0))
     return different if different <= min(expected / 3.0, n_rows / FEWEST_REPEATS) else None
 
 
 def _codes(column: Any) -> np.ndarray:
-    """Whole numbers for the values of a column, from 0 on."""
+    """Return codes (n_rows,) of the values of a column: whole numbers from 0 on."""
     if column.dtype.kind == "f":
         return np.unique(column, return_inverse=True)[1]
-    place: dict[Any, int] = {}
-    return np.array([place.setdefault(each, len(place)) for each in column.tolist()])
+    codes: dict[Any, int] = {}
+    return np.array([codes.setdefault(each, len(codes)) for each in column.tolist()])
 
 
 def _is_same(own: np.ndarray, other: np.ndarray, n_values: int) -> bool:
-    """Return whether another column hardly varies among the rows of a value."""
+    """Return whether a column hardly varies among the rows with the same identity.
+
+    ``own`` are the codes of the identity, ``other`` those of the column.
+    """
     if other.max() >= n_values * 10:
         return False
     pairs, counts = np.unique(

@@ -20,9 +20,9 @@ class Range:
     low, high : scalar or None, default=None
         The ends; None for an open end.
     closed : {"left", "right", "both", "neither"}, default="left"
-        Ends that belong to it.
+        Ends that belong to the interval.
     missing : bool, default=False
-        Whether rows in which the value is missing belong to it as well.
+        Whether rows with a missing value satisfy the condition.
 
     Examples
     --------
@@ -44,16 +44,16 @@ class Range:
 
     @property
     def low_belongs(self) -> bool:
-        """True if the lower end belongs to it."""
+        """True if the lower end belongs to the interval."""
         return self.closed in ("left", "both")
 
     @property
     def high_belongs(self) -> bool:
-        """True if the upper end belongs to it."""
+        """True if the upper end belongs to the interval."""
         return self.closed in ("right", "both")
 
     def holds(self, values: np.ndarray) -> np.ndarray:
-        """Return whether each of some values is in it, shape (n,) of bool; NaN is missing."""
+        """Return whether each value satisfies the condition, shape (n,) of bool; NaN is missing."""
         inside = ~np.isnan(values)
         if self.low is not None:
             inside &= values >= self.low if self.low_belongs else values > self.low
@@ -64,24 +64,23 @@ class Range:
     def where(
         self, name: str, literal: Callable[[Any], str] | None = None, null: str = "missing"
     ) -> str:
-        """Write it as a condition on a column.
+        """Write the condition as text.
 
         Parameters
         ----------
         name : str
-            The column, quoted where that is needed.
+            The column, between quotes if its name needs them.
         literal : callable, default=None
-            Writes a value; None for numbers and texts as in SQL.
+            Function that writes a value; None for numbers and texts as in SQL.
         null : str, default="missing"
             Word after ``is`` for a missing value; "NULL" in SQL.
 
         Returns
         -------
         condition : str
-            With brackets where it is not all joined by ``and``. Empty for an interval that holds
-            all rows.
+            In brackets if it contains ``or``. Empty if all rows satisfy the condition.
         """
-        literal = literal or literal_of
+        literal = literal or format_literal
         ends = []
         if self.low is not None:
             ends.append(f"{name} {'>=' if self.low_belongs else '>'} {literal(self.low)}")
@@ -104,7 +103,7 @@ class Categories:
     among : tuple
         The categories, in the order in which the source names them.
     missing : bool, default=False
-        Whether rows in which the value is missing belong to it as well.
+        Whether rows with a missing value satisfy the condition.
 
     Examples
     --------
@@ -121,15 +120,15 @@ class Categories:
             raise ValueError(f"among names a category twice: {self.among!r}")
 
     def holds(self, values: np.ndarray) -> np.ndarray:
-        """Return whether each of some values is among them, shape (n,) of bool; None is missing."""
+        """Return whether each value satisfies the condition, (n,) of bool; None is missing."""
         among = {*self.among, None} if self.missing else set(self.among)
         return np.fromiter((value in among for value in values.tolist()), bool, len(values))
 
     def where(
         self, name: str, literal: Callable[[Any], str] | None = None, null: str = "missing"
     ) -> str:
-        """Write it as a condition on a column, with the parameters of :meth:`Range.where`."""
-        literal = literal or literal_of
+        """Write the condition as text, with the parameters of :meth:`Range.where`."""
+        literal = literal or format_literal
         if not self.among:
             return (
                 f"{name} is {null}"
@@ -151,7 +150,7 @@ class Subgroup:
     Parameters
     ----------
     conditions : tuple of (str, Range or Categories)
-        By features; a feature that is not named may have any value, or none.
+        Names of features and their conditions. Any other feature may have any value, or none.
 
     Examples
     --------
@@ -173,8 +172,8 @@ class Subgroup:
             raise ValueError(f"conditions name a feature twice: {names}")
 
     @classmethod
-    def of(cls, sides: Mapping[str, Condition]) -> Subgroup:
-        """Make a box of sides by names."""
+    def from_sides(cls, sides: Mapping[str, Condition]) -> Subgroup:
+        """Return the box with these sides, given by the names of features."""
         return cls(tuple(sides.items()))
 
     def __iter__(self) -> Iterator[str]:
@@ -200,14 +199,14 @@ class Subgroup:
         literal: Callable[[Any], str] | None = None,
         null: str = "missing",
     ) -> str:
-        """Write it as a condition on rows.
+        """Write the conditions as text, joined by ``and``.
 
         Parameters
         ----------
         quoted : callable, default=str
-            Writes the name of a column.
+            Function that writes the name of a column.
         literal : callable, default=None
-            Writes a value; None for numbers and texts as in SQL.
+            Function that writes a value; None for numbers and texts as in SQL.
         null : str, default="missing"
             Word after ``is`` for a missing value; "NULL" in SQL.
 
@@ -223,7 +222,7 @@ class Subgroup:
         return self.where() or "all rows"
 
 
-def literal_of(value: Any) -> str:
+def format_literal(value: Any) -> str:
     """Write a number as it is and anything else between quotes, as SQL does."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -1,24 +1,24 @@
-"""Cross-fitting: what a search finds is judged by rows that had no part in the choice.
+"""Cross-fitting: the group of a search is judged by rows that had no part in its choice.
 
-The table is searched ten times, each time without a tenth of its rows. The rows left out chose
-nothing, so they tell which conditions pay and what new rows of the group average, and no row is
-wasted [Chernozhukov2018]_.
+The table is searched ten times, each time without a tenth of its rows. These held-out rows did not
+influence the search. So they are a fair test of each condition, and of the average of new rows of
+the group; and every row is held out once [Chernozhukov2018]_.
 
-*Which conditions pay.* The side of a box keeps rows out that are on all other sides. If these do
-not average significantly less than the rows inside, or if the group without the condition is hardly
-worse, the condition is dropped: the larger group is as good. The least significant condition goes
-first, because of two conditions that say the same one is needed. Conditions that fewer than half of
-the searches name go as well. What a search finds in the features that are left is tested once more:
-each of them by a level that is divided by the number of features that the searches named
-(Bonferroni), then the single ends of numbers. Rows that a feature was chosen with in one fold
-confirm it in another one, so these tests find noise significant more often than their level says;
-the level allows for that.
+*Which conditions are needed.* A side of a box excludes rows that are inside all other sides. If the
+average of the excluded rows is not significantly lower than that of the rows inside, or if the
+group without the condition is hardly worse, the condition is dropped: the larger group is as good.
+The least significant condition is dropped first, because one of two equivalent conditions must
+stay. A condition is dropped as well if fewer than half of the searches chose it. The table is then
+searched again in the remaining features, and these are tested once more: each feature at a level
+that is divided by the number of features that the searches chose (Bonferroni), then the single ends
+of numbers. Rows that helped to choose a feature in one fold confirm it in another fold, so these
+tests reject more often than their level; the level allows for that.
 
-*Which size.* A search meets boxes of all sizes. The largest one is taken whose average over rows
-left out is as good as that of the best one.
+*Which size.* A search visits boxes of all sizes. The result is the largest box whose average over
+held-out rows is as good as that of the best box.
 
-*What new rows average.* All of this is done once for each fold without its rows, and they say what
-the group found in this way averages.
+*The average of new rows.* The whole procedure is repeated for each fold without its rows, and the
+group is averaged over these rows.
 
 References
 ----------
@@ -40,27 +40,28 @@ from scipy.stats import t as student
 
 from skgpb.lab.tables.levels import Shape
 from skgpb.lab.tables.memory import MemoryTable
-from skgpb.lab.tables.search import recommend, search_rows, standardized
+from skgpb.lab.tables.search import recommend, search_rows, standardize
 
 N_FOLDS = 10
-# Largest p-values of a feature at first, of all features together in the end, and of an end of a
-# number. Chosen by the tables of benchmarks.tables --verdicts --half choosing.
-LENIENT, STRICT, OF_END = 0.5, 0.005, 0.05
-# A condition is dropped that brings less than this share of what the group is above the table.
-LITTLE = 0.05
-# Standard errors by which the shrunken average of a larger box of the same search may be less.
+# Largest p-value of a feature in the first test, of all features together in the last test, and of
+# an end of a number. Chosen by the tables of benchmarks.tables --verdicts --half choosing.
+LENIENT_LEVEL, STRICT_LEVEL, END_LEVEL = 0.5, 0.005, 0.05
+# A condition is dropped if it raises the average of the group by less than this share of the
+# distance between the averages of the group and of the table.
+MIN_EFFECT = 0.05
+# Standard errors by which the shrunken average of a larger box of the same search may be lower.
 TOLERANCES = (0.0, 1.0, 2.0)
-# Standard errors by which the average of rows left out may be less for a larger group.
-AS_GOOD = 1.0
-# Why a row is outside of a box: its value is too low or too high, missing, or another category.
+# Standard errors by which the average over held-out rows may be lower for a larger group.
+ERRORS_OF_SIZE = 1.0
+# Why a row is outside a box: its value is too low, too high, missing, or another category.
 BELOW, ABOVE, MISSING, OTHER = 1, 2, 3, 4
 
-# A feature and the reason for which its values keep rows out.
+# The index of a feature, and the reason why its values exclude rows.
 End = tuple[int, int]
 
 
 class CrossFit:
-    """The rows that each of some searches left out, and why they are outside of its box.
+    """Held-out rows of several searches, and the reasons why they are outside the boxes found.
 
     Parameters
     ----------
@@ -71,19 +72,19 @@ class CrossFit:
     folds, groups : ndarray of shape (n_rows,) of int
         The fold of each row. Rows that belong together have the same group.
     boxes : dict of int to ndarray of shape (size,)
-        The box found without each fold.
+        By fold: the box of the search without its rows.
 
     Attributes
     ----------
     outside : ndarray of shape (n_rows, d) of uint8
-        Why each row is outside of the box that was found without it, by features; 0 where it is
-        inside.
+        For each row and feature: why the row is outside the box of the search without it; 0 if it
+        is inside.
     ends : set of (int, int)
-        The features that tell these boxes, and the reasons for which they keep rows out.
+        The conditions that are left: features, and the reasons why they exclude rows.
     n_named : int
-        Number of features that told any of the boxes.
+        Number of features with a condition in any of the boxes.
     rows : ndarray of shape (n_rows,) of bool
-        The rows that are asked.
+        The rows by which conditions are tested.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class CrossFit:
         named: Counter[End] = Counter()
         for fold, box in boxes.items():
             left_out = np.flatnonzero(folds == fold)
-            reasons = reasons_of(box, table.shape)
+            reasons = exclusion_reasons(box, table.shape)
             for j, start in enumerate(table.shape.offsets[:-1]):
                 of_levels = reasons[start : table.shape.offsets[j + 1]]
                 self.outside[left_out, j] = of_levels[table.codes[left_out, j]]
@@ -109,20 +110,20 @@ class CrossFit:
         self.ends: set[End] = set(named)
         self._drop({end for end, n in named.items() if 2 * n <= len(boxes)})
 
-    def of_rows(self, rows: np.ndarray) -> CrossFit:
-        """Return a copy that asks some of the rows only."""
+    def with_rows(self, rows: np.ndarray) -> CrossFit:
+        """Return a copy that tests conditions by these rows only, shape (n_rows,) of bool."""
         some = copy(self)
         some.rows, some.outside, some.ends = rows, self.outside.copy(), set(self.ends)
         return some
 
     @property
     def features(self) -> list[int]:
-        """The features that tell the boxes."""
+        """Sorted indices of the features with a condition."""
         return sorted({j for j, _ in self.ends})
 
     @property
     def inside(self) -> np.ndarray:
-        """Whether each row is inside of the box found without it, shape (n_rows,) of bool."""
+        """True if a row is inside the box of the search without it, shape (n_rows,) of bool."""
         return np.count_nonzero(self.outside, axis=1) == 0
 
     def _drop(self, ends: set[End]) -> None:
@@ -132,16 +133,17 @@ class CrossFit:
             column[column == reason] = 0
 
     def drop_features(self, level: float, little: float) -> None:
-        """Drop features until each is significant and brings enough, the least one first.
+        """Drop features, the least significant first, until each is significant and has an effect.
 
-        The last one stays, because a group is told by something.
+        The last feature stays, because a group needs a condition.
 
         Parameters
         ----------
         level : float
             Largest p-value of a feature that stays.
         little : float
-            Least share that it brings of what the group is above the table.
+            Smallest effect of a feature that stays, as a share of the distance between the
+            averages of the group and of the table.
         """
         while len(features := self.features) > 1:
             units = [{end for end in self.ends if end[0] == j} for j in features]
@@ -149,7 +151,7 @@ class CrossFit:
                 break
 
     def drop_ends(self, level: float, little: float) -> None:
-        """Drop ends in the same way, but the last one of a feature."""
+        """Drop ends of features as :meth:`drop_features` does; each feature keeps one end."""
         while True:
             several = Counter(j for j, _ in self.ends)
             units = [{end} for end in sorted(self.ends) if several[end[0]] > 1]
@@ -157,7 +159,10 @@ class CrossFit:
                 break
 
     def _drop_worst(self, units: list[set[End]], level: float, little: float) -> bool:
-        """Drop the ends of the least significant unit, if it is not significant."""
+        """Drop the least significant of ``units``, sets of ends; return whether one was dropped.
+
+        Return False, and drop nothing, if all of them are significant.
+        """
         n_out = np.where(self.rows, np.count_nonzero(self.outside, axis=1), -1)
         inside, single = np.flatnonzero(n_out == 0), np.flatnonzero(n_out == 1)
         feature = (self.outside[single] > 0).argmax(axis=1)
@@ -174,7 +179,11 @@ class CrossFit:
         return True
 
     def _p_value(self, inside: np.ndarray, kept_out: np.ndarray, little: float) -> float:
-        """Return the p-value of a difference of averages; above 1 where it hardly matters."""
+        """Return the p-value of the rows inside having the higher average than the excluded rows.
+
+        Return more than 1 if the group with the excluded rows is hardly worse, and infinity if
+        there are too few rows for a test.
+        """
         n, m = len(inside), len(kept_out)
         if min(n, m) < 2:
             return math.inf
@@ -192,7 +201,7 @@ class CrossFit:
         return float(student.sf((mean - other) / error, few - 1)) if error else 0.0
 
     def is_as_good_as(self, other: CrossFit) -> bool:
-        """Return whether the rows inside average as much as those of another, or hardly less."""
+        """Return whether the average of the rows inside is hardly lower than that of ``other``."""
         deviations, means = np.zeros(len(self.y)), []
         for sign, fitted in ((1.0, self), (-1.0, other)):
             inside = np.flatnonzero(fitted.inside & fitted.rows)
@@ -200,13 +209,13 @@ class CrossFit:
                 return fitted is other
             means.append(float(self.y[inside].mean()))
             deviations[inside] += sign * (self.y[inside] - means[-1]) / len(inside)
-        little = LITTLE * (means[1] - float(self.y[self.rows].mean()))
+        little = MIN_EFFECT * (means[1] - float(self.y[self.rows].mean()))
         error = standard_error(deviations[self.rows], self.groups[self.rows])
-        return means[1] - means[0] <= max(little, AS_GOOD * error)
+        return means[1] - means[0] <= max(little, ERRORS_OF_SIZE * error)
 
-    def without_dropped(self, box: np.ndarray, shape: Shape) -> np.ndarray:
-        """Return a box without the ends that were dropped, or were not named, shape (size,)."""
-        box, reasons = box.copy(), reasons_of(box, shape)
+    def prune_box(self, box: np.ndarray, shape: Shape) -> np.ndarray:
+        """Return ``box`` without the ends that are not in ``ends``, shape (size,)."""
+        box, reasons = box.copy(), exclusion_reasons(box, shape)
         for j, start in enumerate(shape.offsets[:-1]):
             part = slice(start, shape.offsets[j + 1])
             kept = [reason for feature, reason in self.ends if feature == j]
@@ -214,8 +223,8 @@ class CrossFit:
         return box
 
 
-def reasons_of(box: np.ndarray, shape: Shape) -> np.ndarray:
-    """Say why each level is outside of a box, shape (size,) of uint8: 0 for those inside."""
+def exclusion_reasons(box: np.ndarray, shape: Shape) -> np.ndarray:
+    """Return why each level is outside a box, shape (size,) of uint8: 0 if it is inside."""
     reasons = np.where(box, 0, OTHER).astype(np.uint8)
     for j, start in enumerate(shape.offsets[:-1]):
         stop = start + shape.n_values[j]
@@ -235,42 +244,42 @@ def search_features(
     min_rows: int,
     features: Sequence[int],
 ) -> list[np.ndarray]:
-    """Return the best boxes that some features tell, shape (size,), one for each tolerance."""
-    some, target, shape = table.only(features), standardized(y), table.shape
-    found = search_rows(some, target, min_rows)
+    """Return the best boxes (size,) with conditions on these features, one for each tolerance."""
+    some, target, shape = table.only(features), standardize(y), table.shape
+    path = search_rows(some, target, min_rows)
     boxes = []
     for tolerance in TOLERANCES:
-        told, box = recommend(some, target, found, tolerance), shape.everything
+        best, box = recommend(some, target, path, tolerance), shape.everything
         for i, j in enumerate(features):
-            part = told[some.shape.offsets[i] : some.shape.offsets[i + 1]]
+            part = best[some.shape.offsets[i] : some.shape.offsets[i + 1]]
             box[shape.offsets[j] : shape.offsets[j + 1]] = part
         boxes.append(box)
     return boxes
 
 
 def standard_error(deviations: np.ndarray, groups: np.ndarray) -> float:
-    """Return the standard error of a sum whose terms belong together where groups are the same."""
+    """Return the standard error of a sum of deviations (n,), independent only between groups."""
     _, numbers = np.unique(groups, return_inverse=True)
     sums = np.bincount(numbers, deviations)
     return math.sqrt(float(sums @ sums) * len(sums) / max(len(sums) - 1, 1))
 
 
-def folds_of(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Deal rows to folds at random, those of a group to the same one, shape (n_rows,) of int."""
+def assign_folds(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Assign rows to folds at random, all rows of a group to one fold, shape (n_rows,) of int."""
     n_groups = int(groups.max()) + 1
     return rng.permutation(np.arange(n_groups) % N_FOLDS)[groups]
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What the rows left out say of the groups found without them.
+class CrossFitResult:
+    """Result of cross-fitting: the group, and the held-out rows inside the groups of their folds.
 
     Attributes
     ----------
     box : ndarray of shape (size,)
-        The box found in the whole table, of the conditions that pay.
+        The group of the whole table, with the conditions that are needed.
     inside : ndarray of shape (n,) of int
-        The rows that are in the group found in the same way without them.
+        Indices of the rows that are inside the group of the search without them.
     """
 
     box: np.ndarray
@@ -279,8 +288,8 @@ class Fitted:
 
 def cross_fit(
     table: MemoryTable, y: np.ndarray, min_rows: int, groups: np.ndarray, rng: np.random.Generator
-) -> Fitted:
-    """Find the group whose conditions pay, and rows that had no part in the choice.
+) -> CrossFitResult:
+    """Find the group with the conditions that are needed, and held-out rows of such groups.
 
     Parameters
     ----------
@@ -293,18 +302,18 @@ def cross_fit(
     groups : ndarray of shape (n_rows,) of int
         Rows that belong together have the same number, from 0 on.
     rng : Generator
-        Deals rows to folds.
+        Source of the random folds.
 
     Returns
     -------
-    fitted : Fitted
+    fitted : CrossFitResult
     """
-    every, folds = tuple(range(len(table.levels))), folds_of(groups, rng)
+    every, folds = tuple(range(len(table.levels))), assign_folds(groups, rng)
     parts = {fold: np.flatnonzero(folds != fold) for fold in range(N_FOLDS)}
     parts = {fold: rows for fold, rows in parts.items() if 0 < len(rows) < len(y)}
 
     @cache
-    def searched(features: tuple[int, ...]) -> list[CrossFit]:
+    def search_folds(features: tuple[int, ...]) -> list[CrossFit]:
         found = {}
         for fold, rows in parts.items():
             least = max(1, math.ceil(min_rows * len(rows) / len(y)))
@@ -314,22 +323,24 @@ def cross_fit(
             for i in range(len(TOLERANCES))
         ]
 
-    def chosen(rows: np.ndarray) -> tuple[tuple[int, ...], int, CrossFit]:
-        """Choose features, the size and ends by some of the rows."""
-        first = searched(every)[0].of_rows(rows)
-        first.drop_features(LENIENT, 0.0)
+    def choose_group(rows: np.ndarray) -> tuple[tuple[int, ...], int, CrossFit]:
+        """Choose the features, the tolerance and the ends by these rows, (n_rows,) of bool."""
+        first = search_folds(every)[0].with_rows(rows)
+        first.drop_features(LENIENT_LEVEL, 0.0)
         features = tuple(first.features) or every
-        sizes = [fitted.of_rows(rows) for fitted in searched(features)]
+        sizes = [fitted.with_rows(rows) for fitted in search_folds(features)]
         for fitted in sizes:
-            fitted.drop_features(STRICT / max(first.n_named, 1), LITTLE)
-            fitted.drop_ends(OF_END, LITTLE)
+            fitted.drop_features(STRICT_LEVEL / max(first.n_named, 1), MIN_EFFECT)
+            fitted.drop_ends(END_LEVEL, MIN_EFFECT)
         best = max(i for i, fitted in enumerate(sizes) if fitted.is_as_good_as(sizes[0]))
         return features, best, sizes[best]
 
-    features, size, fitted = chosen(np.ones(len(y), dtype=bool))
+    features, size, fitted = choose_group(np.ones(len(y), dtype=bool))
     box = search_features(table, y, min_rows, features)[size]
-    inside = [np.flatnonzero(chosen(folds != fold)[2].inside & (folds == fold)) for fold in parts]
-    return Fitted(
-        fitted.without_dropped(box, table.shape),
+    inside = [
+        np.flatnonzero(choose_group(folds != fold)[2].inside & (folds == fold)) for fold in parts
+    ]
+    return CrossFitResult(
+        fitted.prune_box(box, table.shape),
         np.concatenate([np.zeros(0, dtype=np.intp), *inside]),
     )

@@ -1,4 +1,4 @@
-"""Search rows in memory and judge what was found, for the estimator and the command line."""
+"""Search rows in memory and judge the group found, for the estimator and the command line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ import numpy as np
 from skgpb.lab.tables.conditions import Subgroup
 from skgpb.lab.tables.crossfit import cross_fit
 from skgpb.lab.tables.memory import MemoryTable
-from skgpb.lab.tables.search import SubgroupPath, search_rows, standardized
-from skgpb.lab.tables.verdict import LEVEL, OutlierLimits, Verdict, chance_of, expected
+from skgpb.lab.tables.search import SubgroupPath, search_rows, standardize
+from skgpb.lab.tables.verdict import (
+    LEVEL,
+    OutlierLimits,
+    Verdict,
+    estimate_average,
+    permutation_test,
+)
 
-# Largest share of the rows of another group that may be in the best group as well.
-IN_COMMON = 0.1
+# Largest share of the rows of the runner-up that may be in the best group as well.
+MAX_COMMON_ROWS = 0.1
 
 
 @dataclass(frozen=True)
@@ -24,25 +30,25 @@ class Finding:
     Attributes
     ----------
     table : MemoryTable
-        The table searched, with targets as they count: clipped at ``limits``.
+        The table searched, with its targets clipped at ``limits``.
     minimizes : bool
         Whether a low average was sought.
     subgroup : Subgroup
         Conditions of the group, with ends of few digits.
     rows : ndarray of shape (n_rows,) of bool
-        Indices of its rows.
+        Mask of the rows of the group.
     average, table_average : float
-        Averages of the target over the group and over the table, outliers as they are.
+        Averages of the target over the group and over the table, without clipping.
     limits : OutlierLimits
-        OutlierLimits at which values of the target are clipped in the search and the verdict.
+        Limits to which the target is clipped in the search and the verdict.
     verdict : Verdict
-        Whether there is a group, and what new rows of it average.
+        Whether there is a group, and the average of new rows of it.
     runner_up : Subgroup or None
-        The next best group that has few rows in common with it.
+        The next best group that has few rows in common with the group; None if there is none.
     n_boxes : int
         Number of different groups that the search visited.
     min_rows : int
-        Fewest rows that a group could have.
+        Smallest number of rows of a group.
     """
 
     table: MemoryTable
@@ -59,24 +65,24 @@ class Finding:
 
     @property
     def counted_average(self) -> float:
-        """Average over the group of the targets as they count."""
+        """Average of the clipped targets over the group."""
         return float(self.table.y[self.rows].mean())
 
     @property
     def counted_table_average(self) -> float:
-        """Average over the table of the targets as they count."""
+        """Average of the clipped targets over the table."""
         return float(self.table.y.mean())
 
     @property
     def optimism(self) -> float | None:
-        """By how much the average of these rows is better than new rows are expected to be."""
+        """Expected loss of the average from these rows to new ones; None if it is unknown."""
         new, average = self.verdict.average, self.counted_average
         if new is None:
             return None
         return new - average if self.minimizes else average - new
 
     def effects(self) -> dict[str, float]:
-        """By how much each side makes the average better, the largest first."""
+        """Return the gain in average by each side, by features, the largest first."""
         sign = -1.0 if self.minimizes else 1.0
         without = self.table.totals([self.subgroup.without(name) for name in self.subgroup]).mean
         gains = sign * (self.counted_average - without)
@@ -104,9 +110,10 @@ def find_and_judge(
     minimize : bool, default=False
         Whether a low average is sought.
     rng : Generator, default=None
-        Shuffles targets; None for the same ones in every call. The group does not depend on it.
+        Source of the permutations; None for the same ones in every call. The group does not depend
+        on it.
     n_permutations : int, default=None
-        See :func:`~skgpb.lab.tables.verdict.chance_of`.
+        See :func:`~skgpb.lab.tables.verdict.permutation_test`.
     groups : ndarray of shape (n_rows,) of int, default=None
         Rows that belong together have the same number, from 0 on. None for independent rows.
 
@@ -128,27 +135,28 @@ def find_and_judge(
     """
     rng = np.random.default_rng(0) if rng is None else rng
     numbers = np.arange(table.n_rows) if groups is None else groups
-    limits = OutlierLimits.of(table.y, min_rows)
+    limits = OutlierLimits.from_target(table.y, min_rows)
     sign = -1.0 if minimize else 1.0
-    y = sign * limits.clipped(table.y)
-    found = search_rows(table, standardized(y), min_rows)
-    p_value, n_searched, n_as_good = chance_of(
+    y = sign * limits.clip(table.y)
+    found = search_rows(table, standardize(y), min_rows)
+    p_value, n_searched, n_as_good = permutation_test(
         table, y, min_rows, found, numbers, rng, n_permutations
     )
-    # The group is the same whatever the seed.
+    # A fixed seed: the group must not depend on that of the permutations.
     fitted = cross_fit(table, y, min_rows, numbers, np.random.default_rng(0))
     subgroup = table.tidied(table.shape.subgroup(fitted.box))
     rows = table.rows(subgroup)
-    average, interval = expected(y[fitted.inside], numbers[fitted.inside], y)
+    average, interval = estimate_average(y[fitted.inside], numbers[fitted.inside], y)
     if average is not None and interval is not None:
-        # The rows that chose the group flatter it, and luck of the others is no reason for more.
+        # The average over the rows that chose the group is biased upwards: new rows cannot be
+        # expected to exceed it, however lucky the held-out rows are.
         average = min(average, float(y[rows].mean()))
         interval = min(interval[0], average), interval[1]
         if minimize:
             average, interval = -average, (-interval[1], -interval[0])
     verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
     return Finding(
-        table.with_target(limits.clipped(table.y)),
+        table.with_target(limits.clip(table.y)),
         minimize,
         subgroup,
         rows,
@@ -163,11 +171,11 @@ def find_and_judge(
 
 
 def _runner_up(table: MemoryTable, found: SubgroupPath, rows: np.ndarray) -> Subgroup | None:
-    """Return the next best group with few rows in common with the best, or None."""
+    """Return the next best group with few rows in common with ``rows``; None if there is none."""
     for i in np.argsort(-found.shrunken_mean, kind="stable"):
         if found.shrunken_mean[i] <= 0.0:
             break
         others = table.shape.holds(table.codes, found.inside[i])
-        if np.count_nonzero(others & rows) <= IN_COMMON * np.count_nonzero(others):
+        if np.count_nonzero(others & rows) <= MAX_COMMON_ROWS * np.count_nonzero(others):
             return table.tidied(table.shape.subgroup(found.inside[i]))
     return None

@@ -1,4 +1,4 @@
-"""Levels of a feature, and the moments of the target over the rows in each."""
+"""Levels of a feature, and moments of the target over the rows of each level."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Levels:
     name : str
         The feature.
     kind : {"number", "category"}
-        Dates, and whatever else has an order, are numbers.
+        Dates and all other values with an order are numbers.
     edges : tuple, default=()
         Increasing edges of a number. Level ``i`` holds ``edges[i - 1] <= value < edges[i]``; there
-        is one level more than there are edges, and the outer ones have no end.
+        is one level more than there are edges, and the outer levels have no end.
     labels : tuple, default=()
         Labels of a category: level ``i`` holds ``value == labels[i]``.
     missing : bool, default=False
-        Whether some value is missing. Such rows are one more level, the last.
+        Whether some values are missing. Their rows are one more level, the last.
 
     Examples
     --------
@@ -58,14 +58,14 @@ class Levels:
         return self.n_values + self.missing
 
     def interval(self, start: int, stop: int, missing: bool = False) -> Range:
-        """Return the side that holds some neighbours among the levels of a number.
+        """Return the side of a number that holds the levels from ``start`` to ``stop``.
 
         Parameters
         ----------
         start, stop : int
-            The first level, and the first after the last one.
+            The first level inside, and the level after the last one inside.
         missing : bool, default=False
-            Whether missing values are in it.
+            Whether missing values are inside.
         """
         if not 0 <= start < stop <= self.n_values:
             raise ValueError(
@@ -76,21 +76,22 @@ class Levels:
         return Range(low, high, "left", missing)
 
     def categories(self, levels: Iterable[int], missing: bool = False) -> Categories:
-        """Return the side that holds some levels of a category."""
+        """Return the side of a category that holds these levels."""
         return Categories(tuple(self.labels[i] for i in sorted(levels)), missing)
 
     def side(self, inside: np.ndarray) -> Condition | None:
-        """Return the side that holds some levels.
+        """Return the side that holds these levels.
 
         Parameters
         ----------
         inside : ndarray of shape (n_levels,) of bool
-            Whether each level is inside; those of a number are neighbours, but for the missing one.
+            Whether each level is inside. The levels of a number must be neighbours, except for
+            that of missing values.
 
         Returns
         -------
         side : Range, Categories or None
-            None for all levels.
+            None if all levels are inside.
         """
         if inside.all():
             return None
@@ -101,11 +102,12 @@ class Levels:
         return self.interval(int(among[0]), int(among[-1]) + 1, missing)
 
     def inside(self, side: Condition) -> np.ndarray:
-        """Return which levels a side holds that begins and ends where levels do, the reverse.
+        """Return the levels that a side holds: the inverse of :meth:`side`.
 
         Parameters
         ----------
         side : Range or Categories
+            A side whose ends are edges of levels.
 
         Returns
         -------
@@ -125,25 +127,25 @@ class Levels:
         return inside
 
     def subgroup(self, start: int, stop: int) -> Subgroup:
-        """Return the box with no other side than :meth:`interval`."""
+        """Return the box whose only side is :meth:`interval`."""
         return Subgroup(((self.name, self.interval(start, stop)),))
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Moments of the targets of several groups of rows: of levels, or of boxes.
+    """Moments of the targets of several groups of rows, which are levels or boxes.
 
     Parameters
     ----------
     n : ndarray of shape (n_groups,) of int
         Number of rows.
     mean : ndarray of shape (n_groups,)
-        Average of the target over them; 0 where there is no row.
+        Average of the target over the rows; 0 for a group without rows.
     variance : ndarray of shape (n_groups,)
-        Average of the squared deviations from ``mean``; 0 where there is no row.
+        Average of the squared deviations from ``mean``; 0 for a group without rows.
     noise : ndarray of shape (n_groups,) or None, default=None
-        Variance of the error of ``mean`` as an answer about these rows; None where answers are
-        exact. A source that averages a sample of the rows, or adds noise, says so here.
+        Variance of the error of ``mean`` as an estimate, from a source that averages a sample of
+        the rows or adds noise; None for exact averages.
     """
 
     n: np.ndarray
@@ -153,15 +155,15 @@ class Moments:
 
     @classmethod
     def of_sums(cls, n: np.ndarray, total: np.ndarray, squares: np.ndarray) -> Moments:
-        """Make it of sums over the rows of each group.
+        """Return the moments with these sums over the rows of each group.
 
         Parameters
         ----------
         n : ndarray of shape (n_groups,)
             Number of rows.
         total, squares : ndarray of shape (n_groups,)
-            Sums of the targets and of their squares. Take a number near all targets off before:
-            the variance is a difference.
+            Sums of the targets and of their squares. Subtract a number near all targets first: the
+            variance is a difference of squares, and loses digits otherwise.
         """
         some = np.maximum(n, 1)
         mean = total / some
@@ -170,7 +172,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Shape:
-    """The levels of all features in one row.
+    """Layout of a vector of length ``size`` with an entry for each level of each feature.
 
     Attributes
     ----------
@@ -181,7 +183,7 @@ class Shape:
     n_values : ndarray of shape (d,) of int32
         Number of levels of each feature, without the level of missing values.
     ordered : ndarray of shape (d,) of uint8
-        Whether a side is a run of neighbours.
+        1 for a number, whose sides hold neighbouring levels; 0 for a category.
     """
 
     levels: tuple[Levels, ...]
@@ -190,8 +192,8 @@ class Shape:
     ordered: np.ndarray
 
     @classmethod
-    def of(cls, levels: Sequence[Levels]) -> Shape:
-        """Describe some features."""
+    def from_levels(cls, levels: Sequence[Levels]) -> Shape:
+        """Return the layout of these features."""
         sizes = [each.n_levels for each in levels]
         return cls(
             tuple(levels),
@@ -211,9 +213,9 @@ class Shape:
         Parameters
         ----------
         codes : ndarray of shape (n, d)
-            The level of each row, by features.
+            The level of each row and feature.
         inside : ndarray of shape (size,)
-            Whether each level is inside.
+            The box: whether each level is inside.
 
         Returns
         -------
@@ -227,7 +229,7 @@ class Shape:
         return rows
 
     def inside(self, box: Subgroup) -> np.ndarray:
-        """Return which levels are inside a box, shape (size,) of uint8: the reverse of ``box``."""
+        """Return whether each level is inside a box, (size,) of uint8; invert :meth:`subgroup`."""
         inside = self.everything
         for j, levels in enumerate(self.levels):
             if levels.name in box:
@@ -235,14 +237,14 @@ class Shape:
         return inside
 
     def is_empty(self, inside: np.ndarray) -> bool:
-        """Whether a feature has no level inside."""
+        """Return whether some feature has no level inside."""
         return not np.logical_or.reduceat(inside, self.offsets[:-1]).all()
 
     def subgroup(self, inside: np.ndarray) -> Subgroup:
-        """Return the box with some levels inside."""
+        """Return the box with the levels ``inside`` (size,)."""
         sides = {}
         for j, levels in enumerate(self.levels):
             side = levels.side(inside[self.offsets[j] : self.offsets[j + 1]].astype(bool))
             if side is not None:
                 sides[levels.name] = side
-        return Subgroup.of(sides)
+        return Subgroup.from_sides(sides)

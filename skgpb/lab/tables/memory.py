@@ -17,7 +17,7 @@ from skgpb.utils.typing import Values
 
 __all__ = ["MemoryTable"]
 
-# Bins of a number.
+# Largest number of bins of a number.
 N_BINS = 128
 DATES = (
     "dates and durations have to be given as numbers, such as days: (day - day.min()).dt.days for "
@@ -25,7 +25,7 @@ DATES = (
 )
 # Levels are 16-bit numbers.
 MOST_LABELS = 2**16 - 1
-# With more categories than these, and than half of the rows, a column is an identifier.
+# A column with more categories than this, and than half of the rows, identifies rows.
 MOST_OF_FEW = 50
 
 
@@ -35,8 +35,8 @@ class MemoryTable:
     Parameters
     ----------
     columns : mapping of str to array-like of shape (n_rows,), or ndarray of shape (n_rows, d)
-        The features, NaN or None where a value is missing. Floats, integers and decimals are
-        numbers, all else are categories. Columns of an array are called x0, x1, ...
+        The features; a missing value is NaN or None. Floats, integers and decimals are numbers,
+        all other values are categories. Columns of an array are called x0, x1, ...
     y : array-like of shape (n_rows,)
         The target: finite numbers.
     n_bins : int, default=128
@@ -45,15 +45,15 @@ class MemoryTable:
     Attributes
     ----------
     columns : dict of str to ndarray of shape (n_rows,)
-        The features: floats, or objects where they are categories.
+        The features: numbers as floats, categories as objects.
     levels : tuple of Levels
-        The features and their levels. Edges lie in the middle between two values.
+        The features and their levels. Each edge is midway between two values.
     n_rows : int
         Number of rows.
     codes : ndarray of shape (n_rows, d) of uint16
-        The level of each row, by features.
+        The level of each row and feature.
     shape : Shape
-        All levels in one row.
+        Layout of vectors over all levels.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class MemoryTable:
             columns = {f"x{j}": column for j, column in enumerate(columns.T)}
         self.y: np.ndarray = np.ascontiguousarray(y, dtype=np.float64)
         self.columns: dict[str, np.ndarray] = {
-            name: column_of(column) for name, column in columns.items()
+            name: as_column(column) for name, column in columns.items()
         }
         for name, column in self.columns.items():
             if column.shape != self.y.shape:
@@ -89,9 +89,9 @@ class MemoryTable:
         self.codes: np.ndarray = np.ascontiguousarray(
             np.column_stack([codes for _, codes in found])
         )
-        self.shape: Shape = Shape.of(self.levels)
+        self.shape: Shape = Shape.from_levels(self.levels)
         self._place = {levels.name: j for j, levels in enumerate(self.levels)}
-        # The variance is a difference of squares.
+        # Rounding: subtracted before sums of squares, whose difference is the variance.
         self._centre = float(self.y.mean())
 
     @property
@@ -100,24 +100,24 @@ class MemoryTable:
         return len(self.y)
 
     def part(self, rows: np.ndarray) -> MemoryTable:
-        """Return the table of some rows, with the same levels."""
+        """Return the table of these rows (n,), with the same levels."""
         part = copy(self)
         part.columns = {name: column[rows] for name, column in self.columns.items()}
         part.y, part.codes = self.y[rows], self.codes[rows]
         return part
 
     def only(self, features: Sequence[int]) -> MemoryTable:
-        """Return the same rows with some of the features, by their numbers."""
+        """Return the table with these features only, given by their indices."""
         some = copy(self)
         some.levels = tuple(self.levels[j] for j in features)
         some.columns = {levels.name: self.columns[levels.name] for levels in some.levels}
         some.codes = np.ascontiguousarray(self.codes[:, list(features)])
-        some.shape = Shape.of(some.levels)
+        some.shape = Shape.from_levels(some.levels)
         some._place = {levels.name: j for j, levels in enumerate(some.levels)}
         return some
 
     def with_target(self, y: np.ndarray) -> MemoryTable:
-        """Return the same rows with another target, shape (n_rows,)."""
+        """Return the table with another target, shape (n_rows,)."""
         other = copy(self)
         other.y, other._centre = y, float(y.mean())
         return other
@@ -130,19 +130,18 @@ class MemoryTable:
         return inside
 
     def tidied(self, box: Subgroup) -> Subgroup:
-        """Return a box with the same rows and ends with as few digits as possible."""
+        """Return the box with the same rows whose ends have as few digits as possible."""
         sides = {}
         for name in box:
             side = box[name]
             if isinstance(side, Range):
                 values = self.columns[name]
                 low, high = (
-                    None if end is None else _shortened(end, values)
-                    for end in (side.low, side.high)
+                    None if end is None else _shorten(end, values) for end in (side.low, side.high)
                 )
                 side = Range(low, high, side.closed, side.missing)
             sides[name] = side
-        return Subgroup.of(sides)
+        return Subgroup.from_sides(sides)
 
     def totals(self, boxes: Sequence[Subgroup]) -> Moments:
         """Return the moments of the target in boxes, with arrays of shape (n_boxes,)."""
@@ -180,20 +179,20 @@ class MemoryTable:
         return answer
 
 
-def column_of(values: Any) -> np.ndarray:
-    """Return numbers as floats, and other values as objects with None for missing ones."""
+def as_column(values: Any) -> np.ndarray:
+    """Return numbers as an array of floats, other values as objects with None if missing."""
     values = np.asarray(values)
     if values.dtype.kind in "fiu":
         return values.astype(np.float64)
     if values.dtype.kind in "mM":
         raise ValueError(DATES)
     column = np.empty(values.shape, dtype=object)
-    # NaN and its like are not equal to themselves, and pandas.NA does not say.
+    # NaN and NaT differ from themselves, and pandas.NA == pandas.NA is neither true nor false.
     column[:] = [value if (value == value) is True else None for value in values.tolist()]
     if any(isinstance(value, date | timedelta) for value in column.flat):
         raise ValueError(DATES)
     there = [value for value in column.flat if value is not None]
-    # Decimals, and the integers of pandas where some are missing.
+    # Decimals, and nullable integers of pandas with missing values.
     if there and all(map(is_number, there)):
         return np.array([np.nan if value is None else float(value) for value in column.flat])
     return column
@@ -205,7 +204,7 @@ def is_number(value: Any) -> bool:
 
 
 def _levels(name: str, values: np.ndarray, n_bins: int) -> tuple[Levels, np.ndarray]:
-    """Levels of a feature, and the level of each row."""
+    """Return the levels of a feature, and the level of each row, shape (n_rows,) of uint16."""
     if values.dtype.kind == "f":
         there = ~np.isnan(values)
         edges = _edges(values[there], n_bins)
@@ -221,19 +220,19 @@ def _levels(name: str, values: np.ndarray, n_bins: int) -> tuple[Levels, np.ndar
         raise ValueError(f"column {name!r} has {len(labels)} categories, at most {MOST_LABELS}")
     if len(labels) > max(MOST_OF_FEW, len(texts) // 2):
         raise ValueError(
-            f"column {name!r} has {len(labels):,} categories in {len(texts):,} rows: it tells rows "
-            "and not groups, leave it out"
+            f"column {name!r} has {len(labels):,} categories in {len(texts):,} rows: it identifies "
+            "rows and cannot define groups, leave it out"
         )
-    place = {label: i for i, label in enumerate([*labels, *[None] * missing])}
+    index = {label: i for i, label in enumerate([*labels, *[None] * missing])}
     levels = Levels(name, "category", labels=tuple(labels), missing=missing)
-    return levels, np.fromiter((place[text] for text in texts), np.uint16, len(texts))
+    return levels, np.fromiter((index[text] for text in texts), np.uint16, len(texts))
 
 
 def _edges(values: np.ndarray, n_bins: int) -> np.ndarray:
-    """Edges between values that part them into bins with about as many rows each."""
+    """Return edges that divide values into at most ``n_bins`` bins of about equal counts."""
     different, counts = np.unique(values, return_counts=True)
     if len(different) > n_bins:
-        # Each bin takes up values until it has its share of the rows.
+        # A value is in the bin that contains the middle of its ranks.
         share = (counts.cumsum() - 0.5 * counts) * (n_bins / len(values))
         starts = np.flatnonzero(np.diff(np.floor(share))) + 1
     else:
@@ -241,19 +240,19 @@ def _edges(values: np.ndarray, n_bins: int) -> np.ndarray:
     below, above = different[starts - 1], different[starts]
     with np.errstate(invalid="ignore"):
         middle = 0.5 * below + 0.5 * above
-    # The middle of two neighbouring floating-point numbers may be the lower one.
+    # Rounding: the middle of two neighbouring floats may be the lower one.
     return np.where(middle > below, middle, above)
 
 
-def _shortened(end: float, values: np.ndarray) -> float:
-    """Return the number of fewest digits with as many of some values below it as another one."""
+def _shorten(end: float, values: np.ndarray) -> float:
+    """Return the number of fewest digits that divides ``values`` as ``end`` does."""
     below = values[values < end].max(initial=-np.inf)
     above = values[values >= end].min(initial=np.inf)
     return end if isinf(below) or isinf(above) else shortest(float(below), float(above))
 
 
 def shortest(below: float, low: float) -> float:
-    """Return the number of fewest digits above one number and up to another one."""
+    """Return the number of fewest digits in the interval (below, low]."""
     for digits in range(1, 17):
         step = 10.0 ** (floor(log10(abs(low) or 1.0)) + 1 - digits)
         rounded = float(f"{floor(low / step) * step:.{digits}g}")

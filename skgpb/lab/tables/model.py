@@ -1,13 +1,13 @@
-r"""A Gaussian process on a table whose answers are averages over groups of rows.
+r"""A Gaussian process on a table, observed by averages over groups of rows.
 
-The target of a row is taken to be a sum of functions of one feature and of two features,
+The model of the target of a row is a sum of functions of one feature and of two features,
 
     f(x) = c + sum_j f_j(x_j) + sum_{j < l} f_{jl}(x_j, x_l),
 
-each a Gaussian process over a few bins of its features. So the average over a group depends on how
-many of its rows are in each bin, or pair of bins, and on nothing else: groups of millions of rows
-take no longer than small ones, once they are counted. The importance of each feature is learned
-from the answers [Duvenaud2011]_; each group has a variance for what the sum does not explain.
+each a Gaussian process over a few bins of its features. So the average over a group depends only on
+the number of its rows in each bin, or pair of bins: once its rows are counted, a group of millions
+costs no more than a small one. The variance of each function is fitted to the answers
+[Duvenaud2011]_; each group has a residual variance, which the sum does not explain.
 
 References
 ----------
@@ -27,19 +27,20 @@ from scipy.optimize import minimize
 from skgpb.lab.tables.levels import Levels
 from skgpb.lab.tables.memory import MemoryTable
 
-# Bins of a number; categories beyond the most frequent ones share a bin.
+# Bins of a number, and of the most frequent categories; all other categories share a bin.
 N_BINS, N_CATEGORIES = 12, 40
-# Along a number, from 0 to 1 by ranks: a share that is smooth and one that has corners.
+# Kernel along a number, scaled to [0, 1] by ranks: its length scale, and the share of the squared
+# exponential kernel in it; the rest is the exponential kernel.
 LENGTH_SCALE, SMOOTH = 0.25, 0.7
-# Number of the most informative features whose pairs are considered.
+# Largest number of features whose pairs have a function.
 MOST_PAIRED = 12
-# Standard deviations of the logarithms of three variances: of single features, of the interactions
-# of pairs, and of the part that no feature explains.
+# Prior standard deviations of the logarithms of three variances: of single features, of the
+# interactions of pairs, and of the residuals of groups.
 SINGLE, PAIRED, OWN = 1.5, 1.0, 1.5
-# Initial variance that no feature explains, as a fraction of the variance of the answers.
+# Prior median of the residual variance of a group, as a fraction of the variance of the answers.
 OWN_SHARE = 0.1
 MOST_ITERATIONS = 60
-# Directions with a smaller share of the variance are left out.
+# Rounding: smaller eigenvalues of a covariance, as a fraction of the largest, are dropped.
 SMALLEST = 1e-6
 
 GroupFeatures = tuple[np.ndarray, dict[tuple[int, int], np.ndarray]]
@@ -51,13 +52,13 @@ class GroupModel:
     Parameters
     ----------
     table : MemoryTable
-        The features of the rows. The target is not looked at.
+        The features of the rows. Its target is not read.
 
     Attributes
     ----------
     r2_loo : float
-        Share of the variance of the answers that the model predicts from all others; negative
-        where it does worse than their average.
+        Share of the variance of the answers that the model predicts, each from all others;
+        negative if the average of all answers predicts better.
     """
 
     def __init__(self, table: MemoryTable) -> None:
@@ -72,7 +73,7 @@ class GroupModel:
             self._functions.append(_functions(kernel, share))
         d = len(self.codes)
         self._paired: list[tuple[int, int]] = list(combinations(range(d), 2))
-        # Averages over groups, by the identity of their rows, which are kept with them.
+        # Averages over groups by id(rows); rows are stored too, so that the id stays unique.
         self._cached: dict[int, GroupFeatures] = {}
         self._d = d
         if d > MOST_PAIRED:
@@ -81,50 +82,60 @@ class GroupModel:
     # -- groups -----------------------------------------------------------------------------
 
     def _features(self, groups: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Averages of all functions over groups: of single features, and of pairs."""
+        """Return averages of all basis functions over n groups, of single features and of pairs.
+
+        Each list has an array (n, n_functions) for each feature, or pair of features.
+        """
         for rows in groups:
             if id(rows) not in self._cached:
                 self._cached[id(rows)] = rows, {}
-        known = [self._cached[id(rows)] for rows in groups]
-        single = [np.array([self._averages(each, j, -1) for each in known]) for j in range(self._d)]
-        paired = [np.array([self._averages(each, a, b) for each in known]) for a, b in self._paired]
+        cached = [self._cached[id(rows)] for rows in groups]
+        single = [
+            np.array([self._averages(each, j, -1) for each in cached]) for j in range(self._d)
+        ]
+        paired = [
+            np.array([self._averages(each, a, b) for each in cached]) for a, b in self._paired
+        ]
         return single, paired
 
-    def _averages(self, known: GroupFeatures, a: int, b: int) -> np.ndarray:
-        """Averages over a group of the functions of a feature, or of two; remembered."""
-        rows, found = known
-        if (a, b) not in found:
+    def _averages(self, cached: GroupFeatures, a: int, b: int) -> np.ndarray:
+        """Return cached averages over a group of the basis functions of features a and b.
+
+        They are those of feature a alone if b is -1.
+        """
+        rows, averages = cached
+        if (a, b) not in averages:
             f, codes = self._functions[a], self.codes[a][rows]
             if b < 0:
-                found[a, b] = np.bincount(codes, minlength=len(f)) @ f / len(rows)
+                averages[a, b] = np.bincount(codes, minlength=len(f)) @ f / len(rows)
             else:
                 g = self._functions[b]
                 joint = np.bincount(codes * len(g) + self.codes[b][rows], minlength=len(f) * len(g))
-                found[a, b] = (f.T @ (joint.reshape(len(f), -1) @ g)).ravel() / len(rows)
-        return found[a, b]
+                averages[a, b] = (f.T @ (joint.reshape(len(f), -1) @ g)).ravel() / len(rows)
+        return averages[a, b]
 
     # -- learning ---------------------------------------------------------------------------
 
     def fit(
         self, groups: Sequence[np.ndarray], answers: np.ndarray, noise: np.ndarray
     ) -> GroupModel:
-        """Learn from answers.
+        """Fit the variances of the functions to answers.
 
         Parameters
         ----------
         groups : sequence of n ndarrays of int
             Rows of each group.
         answers : ndarray of shape (n,)
-            Averages over them.
+            Averages over the groups.
         noise : ndarray of shape (n,)
-            Variances of their noise.
+            Noise variances of the answers.
 
         Returns
         -------
         self : GroupModel
         """
         if len(self.codes) > MOST_PAIRED:
-            # Single features first: they say which pairs are worth a look.
+            # Fit single features first: only pairs of the most important ones get a function.
             self._paired = []
             self._learn(groups, answers, noise)
             some = np.sort(np.argsort(-self._weights)[:MOST_PAIRED]).tolist()
@@ -142,7 +153,7 @@ class GroupModel:
         self._offset = float(answers.mean())
         residual = answers - self._offset
         spread = float(residual @ residual) / n
-        # Variance of the answers without their noise, but not much less than with it.
+        # Variance of the answers minus that of their noise, but at least a twentieth of it.
         self._constant = max(spread - float(noise.mean()), 0.05 * spread) or 1.0
         scale = float(np.mean([np.trace(each) / n for each in gram[:d]])) or 1.0
         centre = np.full(d + 2, np.log(self._constant / scale / d))
@@ -152,7 +163,7 @@ class GroupModel:
         fixed = self._constant + np.diag(noise + 1e-9 * self._constant)
 
         def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            """Minus the logarithm of the evidence and of the prior, and its gradient."""
+            """Return minus the log evidence and log prior of ``theta``, and its gradient."""
             weights, own = self._variances(theta)
             K = np.tensordot(weights, gram, 1) + fixed
             K[np.diag_indices(n)] += own
@@ -190,10 +201,10 @@ class GroupModel:
         paired = np.exp(theta[d]) * single[self._first] * single[self._second]
         return np.concatenate([single, paired]), float(np.exp(theta[d + 1]))
 
-    # -- what follows -----------------------------------------------------------------------
+    # -- predictions ------------------------------------------------------------------------
 
     def rows(self) -> np.ndarray:
-        """Expected targets of all rows, shape (n_rows,)."""
+        """Return the expected targets of all rows, shape (n_rows,)."""
         mean = np.full(len(self.codes[0]), self._offset + self._constant * self._solved.sum())
         d = len(self.codes)
         for j, codes in enumerate(self.codes):
@@ -209,21 +220,22 @@ class GroupModel:
     def joint(
         self, groups: Sequence[np.ndarray], answered: Sequence[int] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior mean (n,) and covariance (n, n) of the averages over groups.
+        """Return the posterior mean (n,) and covariance (n, n) of the averages over groups.
 
         Parameters
         ----------
         groups : sequence of n ndarrays of int
             Rows of each group.
         answered : sequence of int, default=None
-            Number of each among the groups of :meth:`fit`, -1 for others; None for others alone.
+            Index of each group among those of :meth:`fit`, -1 for a group that was not among them;
+            None if none was.
         """
         single, paired = self._features(groups)
         pairs = list(zip([*self._single, *self._pairs], [*single, *paired], strict=True))
-        n, n_known = len(groups), len(self._solved)
-        across, within = np.full((n_known, n), self._constant), np.full((n, n), self._constant)
-        for weight, (known, new) in zip(self._all_weights, pairs, strict=True):
-            across += weight * (known @ new.T)
+        n, n_fitted = len(groups), len(self._solved)
+        across, within = np.full((n_fitted, n), self._constant), np.full((n, n), self._constant)
+        for weight, (fitted, new) in zip(self._all_weights, pairs, strict=True):
+            across += weight * (fitted @ new.T)
             within += weight * (new @ new.T)
         within[np.diag_indices(n)] += self._own
         if answered is not None:
@@ -234,19 +246,19 @@ class GroupModel:
         return mean, within - across.T @ cho_solve(self._factor, across)
 
     def effects(self) -> dict[str, float]:
-        """By how much the expected target varies with each feature alone, the largest first."""
-        found = []
+        """Return the standard deviation of each single-feature function, the largest first."""
+        spreads = []
         for j, codes in enumerate(self.codes):
             f = self._functions[j]
             values = self._weights[j] * (f @ (self._single[j].T @ self._solved))
             share = np.bincount(codes, minlength=len(f)) / len(codes)
-            found.append(float(np.sqrt(max(share @ (values - share @ values) ** 2, 0.0))))
-        order = np.argsort(-np.array(found), kind="stable")
-        return {self.names[i]: found[i] for i in order}
+            spreads.append(float(np.sqrt(max(share @ (values - share @ values) ** 2, 0.0))))
+        order = np.argsort(-np.array(spreads), kind="stable")
+        return {self.names[i]: spreads[i] for i in order}
 
 
 def _bins(codes: np.ndarray, levels: Levels) -> tuple[np.ndarray, np.ndarray]:
-    """Bin of each level of a feature, shape (n_levels,), and the covariance of bins."""
+    """Return the bin of each level (n_levels,), and the covariance (n_bins, n_bins) of bins."""
     n = np.bincount(codes, minlength=levels.n_levels)
     bins = np.zeros(levels.n_levels, dtype=np.intp)
     values = slice(0, levels.n_values)
@@ -270,7 +282,11 @@ def _bins(codes: np.ndarray, levels: Levels) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _functions(kernel: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Functions of bins whose squares sum to a covariance, with averages of 0 over all rows."""
+    """Return basis functions (n_bins, n_functions) with a covariance, centred over all rows.
+
+    Their products sum to ``kernel`` after centring, scaled to an average variance of 1. ``share``
+    is the share of the rows in each bin.
+    """
     centred = np.eye(len(kernel)) - share
     kernel = centred @ kernel @ centred.T
     variance = float(share @ np.diag(kernel))

@@ -1,30 +1,29 @@
 """The search: a threshold that rises, and sides that follow it.
 
 The objective is the sum, over the rows of a box, of the target minus a threshold (the Lagrange
-multiplier of the number of rows). At a low threshold nearly all rows add to it; the higher it is,
-the higher the average of the best box, and the fewer its rows. So the threshold rises in small
-steps, and at each of them the side that gains most is moved, inwards or outwards, until none
-gains: peeling and pasting [FriedmanFisher1999]_ by one rule. Both need to know
-nothing but, for each feature, the rows that are on the sides of all others, by levels. For a number
-the best side is then the run of levels with the largest sum, for a category all levels that average
-more than the threshold.
+multiplier of the number of rows). At a low threshold nearly all rows increase it. The higher the
+threshold, the higher the average of the best box, and the fewer its rows. So the threshold rises in
+small steps, and at each step the search moves the side that gains most, inwards or outwards, until
+no side gains: peeling and pasting [FriedmanFisher1999]_ by one rule. Both need only the marginals
+of each feature: counts and sums, by its levels, of the rows inside the sides of all other features.
+For a number the best side is the run of levels with the largest sum, for a category all levels
+whose average is above the threshold.
 
 Such a peeling trajectory ends at the top of one hill. Rows in memory are searched from several
-starts: from the whole table; from the whole table with the rows around the first hill taken to be
-average, so that another one shows; and from the best boxes over every two features on a coarse
-grid, because some groups cannot be seen in a single feature. A table that has to be asked has fewer
-of these starts, and only on demand.
+starts: from the whole table; from the whole table with average targets for all rows around the
+first hill, so that the search finds another one; and from the best boxes over every two features on
+a coarse grid, because some groups are invisible in each single feature. A table that must be
+queried has fewer of these starts, and only on demand.
 
 The more ends of sides a search may choose, the higher is the best average in a table of pure noise.
 The *evidence* for a box is therefore its squared distance from the average of the table, in
 standard errors, minus a cost for each of its ends. The ratio of the evidence to the squared
 distance shrinks the average of the box towards the average of the table. The recommendation is the
-box with the highest shrunken average among all that were met, without the ends that it does not
-need.
+box with the highest shrunken average among all boxes visited, without its unnecessary ends.
 
-The standard error of the average of n rows is that of n independent rows. Where a table says that
-the error of an answer is larger, because the rows come from few sampled blocks or because noise was
-added, it is that one. Sides, evidence and ends are then judged by it.
+The standard error of the average of n rows is that of n independent rows. If a table reports a
+larger error, because the rows come from few sampled blocks or because noise was added, the search
+uses it for sides, evidence and ends.
 
 References
 ----------
@@ -48,25 +47,26 @@ from skgpb.lab.tables.source import Table
 
 __all__ = ["find_subgroup"]
 
-# In standard deviations of the target. These constants were chosen on one half of the tables of
-# benchmarks/tables, and checked on the other half afterwards.
+# Least gain of a side, from all rows and from a box of two features, in standard deviations of the
+# target. All constants were chosen on one half of the tables of benchmarks/tables, and checked on
+# the other half afterwards.
 PENALTY, PENALTY_OF_PAIRS = 0.5, 1.0
 # The threshold rises by a share of its distance from the average of the box, or by LEAST_STEP.
 STEP, LEAST_STEP = 0.15, 0.02
-# A table that has to be asked is asked less often.
+# Cost: a larger STEP, because each step queries the table.
 ASKED_STEP = 0.3
-# Squared standard errors that an end of a side has to bring, and ends that each category counts.
+# Cost of an end of a side in squared standard errors, and number of ends for each category.
 COST_OF_END, ENDS_OF_LABEL = 4.0, 0.1
-# Standard errors by which rows that an end keeps out have to average less.
-NEEDED = 2.0
-# The search for other hills excludes the box of at most these multiples of the fewest rows.
+# An end stays if the rows beyond it average less by at least this many standard errors.
+ERRORS_OF_END = 2.0
+# The search for other hills flattens the largest box of at most this multiple of min_rows.
 OTHER_HILLS = (16.0, 4.0)
-# Bins of a feature where pairs are looked at, how many are followed, and features at most.
+# Bins of a feature in the search of pairs, best pairs to start from, and most features.
 COARSE, BEST_PAIRS, MOST_PAIRED = 8, 5, 40
-# The same of a table that has to be asked.
+# Best pairs and most features for a table that must be queried.
 BEST_PAIRS_ASKED, MOST_PAIRED_ASKED = 2, 12
-# A box with fewer rows than this multiple of the fewest rows is not made smaller.
-ENOUGH = 1.05
+# A trajectory ends at a box with fewer rows than this multiple of min_rows.
+MIN_ROWS_MARGIN = 1.05
 MOST_MOVES, MOST_STEPS = 50, 80
 MOST_OTHERS = 10
 
@@ -77,16 +77,16 @@ Marginals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class PeelingTrajectory:
-    """The boxes that a peeling met, one for each threshold.
+    """The boxes of a peeling, one for each threshold.
 
     Attributes
     ----------
     n, mean : ndarray of shape (n_boxes,)
         Number of rows of each box, and their average minus the table's, in standard deviations.
     inside : ndarray of shape (n_boxes, size) of uint8
-        Their levels.
+        Whether each level is inside each box.
     threshold : float
-        The last one.
+        The last threshold.
     """
 
     n: np.ndarray
@@ -94,23 +94,23 @@ class PeelingTrajectory:
     inside: np.ndarray
     threshold: float = 0.0
 
-    def around(self, most: float) -> np.ndarray:
-        """Return the largest box around the hill that has at most so many rows."""
-        small = np.flatnonzero(self.n <= most)  # they shrink as they come
+    def largest_box(self, most: float) -> np.ndarray:
+        """Return the largest box with at most ``most`` rows, or the last box, shape (size,)."""
+        small = np.flatnonzero(self.n <= most)  # boxes shrink along a trajectory
         return self.inside[small[0] if len(small) else -1]
 
 
 @dataclass(frozen=True)
 class SubgroupPath:
-    """All boxes that a search met, and which of them it recommends.
+    """All boxes that a search visited, with their evidence.
 
     Attributes
     ----------
     n, mean, inside : ndarray
-        As of a :class:`PeelingTrajectory`.
+        As in :class:`PeelingTrajectory`.
     evidence : ndarray of shape (n_boxes,)
-        Squared distance from the average of the table, in standard errors, without what the ends
-        of the box have to bring; 0 for the whole table.
+        Squared distance from the average of the table, in standard errors, minus the cost of the
+        ends of the box; 0 for the whole table.
     shrunken_mean : ndarray of shape (n_boxes,)
         ``mean``, shrunk by the share of the squared distance that is evidence.
     """
@@ -122,34 +122,41 @@ class SubgroupPath:
     shrunken_mean: np.ndarray
 
     @classmethod
-    def of(
+    def from_trajectories(
         cls,
         trajectories: Sequence[PeelingTrajectory],
         shape: Shape,
         n_rows: float,
         inflation: np.ndarray | float = 1.0,
     ) -> SubgroupPath:
-        """Judge the boxes of trajectories; the squared errors are so many times those of rows."""
+        """Return the evidence for the boxes of trajectories.
+
+        ``inflation`` (n_boxes,) are the squared errors of their averages, as multiples of those of
+        independent rows.
+        """
         n = np.concatenate([trajectory.n for trajectory in trajectories])
         mean = np.concatenate([trajectory.mean for trajectory in trajectories])
         inside = np.concatenate([trajectory.inside for trajectory in trajectories])
         part = n < n_rows
-        # Variance is that of rows drawn without replacement.
+        # Variance of rows drawn without replacement.
         rest = np.where(part, 1.0 - n / n_rows, 1.0) * inflation
         squared = np.where(part, np.maximum(mean, 0.0) ** 2 * n / rest, 0.0)
-        evidence = np.where(part, squared - COST_OF_END * ends_of(inside, shape), 0.0)
+        evidence = np.where(part, squared - COST_OF_END * count_ends(inside, shape), 0.0)
         share = np.clip(evidence / np.maximum(squared, 1e-300), 0.0, 1.0)
         return cls(n, mean, inside, evidence, mean * share)
 
     @property
     def best(self) -> int:
-        """The recommended box; if no box is significant, the one with the most evidence."""
+        """Index of the recommended box; without significant boxes that of the most evidence."""
         return int(
             (self.shrunken_mean if self.shrunken_mean.max() > 0.0 else self.evidence).argmax()
         )
 
     def largest(self, tolerance: float) -> int:
-        """The largest box whose shrunken average is at most some errors of the best one less."""
+        """Return the index of the largest box that is hardly worse than the best.
+
+        Its shrunken average is lower by at most ``tolerance`` standard errors of the best box.
+        """
         best = self.best
         least = self.shrunken_mean[best] - tolerance / np.sqrt(self.n[best])
         alike = (self.shrunken_mean >= max(least, 0.0)) & (self.evidence > 0.0)
@@ -158,12 +165,12 @@ class SubgroupPath:
 
     @property
     def most_evidence(self) -> float:
-        """The largest over all boxes."""
+        """Largest evidence of all boxes."""
         return float(self.evidence.max())
 
 
-def ends_of(inside: np.ndarray, shape: Shape) -> np.ndarray:
-    """Count the ends that were chosen in boxes.
+def count_ends(inside: np.ndarray, shape: Shape) -> np.ndarray:
+    """Count the ends of the sides of boxes.
 
     Parameters
     ----------
@@ -174,8 +181,8 @@ def ends_of(inside: np.ndarray, shape: Shape) -> np.ndarray:
     Returns
     -------
     ends : ndarray of shape (n_boxes,)
-        One for each end of a number; some for a choice among categories, the more the more there
-        are; one where missing values are kept out.
+        One for each end of a number; ``1 + ENDS_OF_LABEL * n_values`` for a choice among
+        categories; one for a number whose missing values are outside.
     """
     first, size = shape.offsets[:-1], np.diff(shape.offsets)
     last = first + shape.n_values - 1
@@ -195,18 +202,18 @@ def peel(
     penalty: float = PENALTY,
     step: float = STEP,
 ) -> PeelingTrajectory:
-    """Let the threshold rise until a box has no more rows than it must have.
+    """Raise the threshold until the box is about as small as it may be.
 
     Parameters
     ----------
     sides : RowSides or QueriedSides
-        The box to begin with; its target has the mean zero and the standard deviation one.
+        The first box, which moves; its target has mean zero and standard deviation one.
     min_rows : float
         Fewest rows of a box.
     threshold : float, default=0.0
-        Price of the first round.
+        The first threshold.
     penalty : float, default=PENALTY
-        Least gain of a side.
+        Smallest gain by which a side moves.
     step : float, default=STEP
         Relative increase of the threshold.
 
@@ -222,7 +229,7 @@ def peel(
         means.append(mean)
         boxes.append(sides.box)
         higher = max(threshold + LEAST_STEP, threshold + step * (mean - threshold))
-        if sides.count < ENOUGH * min_rows or higher >= mean:
+        if sides.count < MIN_ROWS_MARGIN * min_rows or higher >= mean:
             break
         threshold = higher
     return PeelingTrajectory(np.array(n), np.array(means), np.array(boxes), threshold)
@@ -234,20 +241,20 @@ def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> Subgro
     Parameters
     ----------
     table : MemoryTable
-        Its features.
+        The features of the rows.
     target : ndarray of shape (n_rows,)
-        With mean zero and standard deviation one.
+        The target, with mean zero and standard deviation one.
     min_rows : int
         Fewest rows of a box.
 
     Returns
     -------
-    found : SubgroupPath
+    path : SubgroupPath
     """
     sides = RowSides(table, target)
     pairs = _pairs(sides, min_rows)
     trajectories = _trajectories(sides, min_rows, OTHER_HILLS, pairs)
-    return SubgroupPath.of(trajectories, table.shape, table.n_rows)
+    return SubgroupPath.from_trajectories(trajectories, table.shape, table.n_rows)
 
 
 def _trajectories(
@@ -257,28 +264,28 @@ def _trajectories(
     starts: Sequence[np.ndarray],
     step: float = STEP,
 ) -> list[PeelingTrajectory]:
-    """Peel from the whole table, where ``sides`` are; from other hills, and from some boxes.
+    """Peel from the whole table, then from other hills, and from the boxes ``starts`` (size,).
 
-    ``hills`` are multiples of the fewest rows: boxes around the first hill with at most so many are
-    taken to be average.
+    ``sides`` must be those of the whole table. For each of ``hills`` the largest box of the first
+    hill with at most ``times * min_rows`` rows gets an average target, so that another hill shows.
     """
     trajectories = [peel(sides, min_rows, step=step)]
     for times in hills:
-        sides.begin(sides.shape.everything, trajectories[0].around(times * min_rows))
+        sides.begin(sides.shape.everything, trajectories[0].largest_box(times * min_rows))
         other = peel(sides, min_rows, step=step)
         sides.begin(other.inside[-1])
         trajectories.append(peel(sides, min_rows, other.threshold, step=step))
     for box in starts:
         sides.begin(box)
         if sides.count >= min_rows:
-            # Halfway between the average in the box and 0: rows above it belong to the box.
+            # A threshold halfway between the average of the box and that of the table.
             half = 0.5 * sides.total / sides.count
             trajectories.append(peel(sides, min_rows, half, PENALTY_OF_PAIRS, step))
     return trajectories
 
 
 def _pairs(sides: RowSides, min_rows: int) -> list[np.ndarray]:
-    """Return the best boxes over two features each, on a coarse grid."""
+    """Return the best boxes (size,) over two features each, on a coarse grid."""
     table, shape, target = sides.table, sides.shape, sides.target
     bins, some = _coarse_features(shape, *sides.marginals, MOST_PAIRED)
     coarse = np.column_stack([bins[j][table.codes[:, j]] for j in some])
@@ -290,13 +297,13 @@ def _pairs(sides: RowSides, min_rows: int) -> list[np.ndarray]:
 
 
 def _asked_pairs(sides: QueriedSides, min_rows: int) -> list[np.ndarray]:
-    """Return the same for a table that has to be asked: one call for each feature but one."""
+    """Return :func:`_pairs` of a table that must be queried, once for each feature but one."""
     shape, table = sides.shape, sides.table
     counts, totals = sides.marginals if sides.box.all() else sides.ask(shape.everything)[:2]
     bins, some = _coarse_features(shape, counts, totals, MOST_PAIRED_ASKED)
     scores, found = [], []
-    for place, a in enumerate(some[:-1]):
-        inside, others = [], [shape.levels[b].name for b in some[place + 1 :]]
+    for i, a in enumerate(some[:-1]):
+        inside, others = [], [shape.levels[b].name for b in some[i + 1 :]]
         part = slice(shape.offsets[a], shape.offsets[a + 1])
         used = np.unique(bins[a])
         for k in used:
@@ -304,12 +311,12 @@ def _asked_pairs(sides: QueriedSides, min_rows: int) -> list[np.ndarray]:
             inside[-1][part] = bins[a] == k
         sides.n_asked += 1
         answers = table.marginals([shape.subgroup(each) for each in inside], [others] * len(used))
-        for b in some[place + 1 :]:
+        for b in some[i + 1 :]:
             grid = np.zeros((2, COARSE, COARSE))
             for k, answer in zip(used, answers, strict=True):
                 moments = answer[shape.levels[b].name]
                 np.add.at(grid[0, k], bins[b], moments.n)
-                np.add.at(grid[1, k], bins[b], sides.sums_of(moments))
+                np.add.at(grid[1, k], bins[b], sides.target_sums(moments))
             cells = np.indices((COARSE, COARSE), dtype=np.uint8).reshape(2, -1).T
             score, box = best_pairs(
                 np.ascontiguousarray(cells), COARSE, grid[1].ravel(), grid[0].ravel(), min_rows,
@@ -328,9 +335,10 @@ def _asked_pairs(sides: QueriedSides, min_rows: int) -> list[np.ndarray]:
 def _coarse_features(
     shape: Shape, counts: np.ndarray, totals: np.ndarray, most: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return bins of the levels of each feature, and at most so many features that tell most.
+    """Return the bin of each level, by features, and the ``most`` most informative features.
 
-    ``counts`` and ``totals`` (size,) are those of all rows by the levels of each feature.
+    ``counts`` and ``totals`` (size,) are the rows and the sums of their targets by levels. The
+    features are sorted by their indices; their bins explain most of the variance.
     """
     parts = [slice(*shape.offsets[j : j + 2]) for j in range(len(shape.levels))]
     bins = [
@@ -339,17 +347,21 @@ def _coarse_features(
     ]
     if len(bins) <= most:
         return bins, np.arange(len(bins))
-    told = []
+    explained = []
     for part, each in zip(parts, bins, strict=True):
         n, total = (np.bincount(each, values[part]) for values in (counts, totals))
-        told.append(np.sum(total**2 / np.maximum(n, 1.0)))
-    return bins, np.sort(np.argsort(told)[-most:])
+        explained.append(np.sum(total**2 / np.maximum(n, 1.0)))
+    return bins, np.sort(np.argsort(explained)[-most:])
 
 
 def _boxes_of_pairs(
     shape: Shape, bins: list[np.ndarray], scores: np.ndarray, found: np.ndarray, most: int
 ) -> list[np.ndarray]:
-    """Return the best boxes of pairs, whose ends are those of bins, by their levels."""
+    """Return the ``most`` boxes (size,) with the best scores > 0.
+
+    ``found`` (n_pairs, 6) has two features and, for each, the first bin inside and the first
+    behind it.
+    """
     boxes = []
     for i in np.argsort(-scores, kind="stable")[:most]:
         if scores[i] <= 0.0:
@@ -363,9 +375,9 @@ def _boxes_of_pairs(
 
 
 def _coarse(n: np.ndarray, totals: np.ndarray, levels: Levels) -> np.ndarray:
-    """Put the levels of a feature into few bins with about as many rows each.
+    """Divide the levels of a feature into few bins with about as many rows each.
 
-    Levels of a category are in the order of their averages; missing values come last.
+    Bins of a category are in the order of the averages of its levels; missing values come last.
 
     Returns
     -------
@@ -384,16 +396,17 @@ def _coarse(n: np.ndarray, totals: np.ndarray, levels: Levels) -> np.ndarray:
 def recommend(
     table: MemoryTable, target: np.ndarray, found: SubgroupPath, tolerance: float = 0.0
 ) -> np.ndarray:
-    """Return the best box of a search without the ends that it does not need, shape (size,).
+    """Return the best box of a search without its unnecessary ends, shape (size,).
 
-    A larger one is taken whose shrunken average is less by at most ``tolerance`` standard errors.
+    The best box is the largest one whose shrunken average is lower than the highest by at most
+    ``tolerance`` standard errors.
     """
     best = found.inside[found.largest(tolerance)]
-    return simplified(best, table.shape, RowSides(table, target).ask)
+    return simplify_box(best, table.shape, RowSides(table, target).ask)
 
 
-def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
-    """Take ends off a box that keep out rows which hardly average less.
+def simplify_box(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
+    """Remove the ends of a box beyond which the rows hardly average less than those inside.
 
     Parameters
     ----------
@@ -401,7 +414,8 @@ def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
         The box.
     shape : Shape
     ask : callable
-        Returns counts, sums and variances of sums of a box, of each feature without its own side.
+        Function from a box (size,) to the counts, sums and variances of sums (size,) of each
+        feature without its own side.
 
     Returns
     -------
@@ -413,7 +427,7 @@ def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
         counts, totals, errors = ask(inside)
         within = inside[first] == 1
         mean = totals[first][within].sum() / max(counts[first][within].sum(), 1.0)
-        worst, dropped = NEEDED, None
+        worst, dropped = ERRORS_OF_END, None
         for beyond in _beyond(inside, shape):
             n = counts[beyond].sum()
             gap = mean - totals[beyond].sum() / max(n, 1.0)
@@ -426,7 +440,7 @@ def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
 
 
 def _beyond(inside: np.ndarray, shape: Shape) -> Iterator[np.ndarray]:
-    """Levels beyond each end of a number, and missing values that are kept out."""
+    """Yield indices of the levels beyond each end of a number, and of missing values outside."""
     for j, start in enumerate(shape.offsets[:-1]):
         stop = start + shape.n_values[j]
         among = start + np.flatnonzero(inside[start:stop])
@@ -439,14 +453,14 @@ def _beyond(inside: np.ndarray, shape: Shape) -> Iterator[np.ndarray]:
 
 
 class RowSides(Sides):
-    """A box in a table in memory, at first of all rows; its sides move by compiled sums.
+    """A box of a table in memory, at first all rows; compiled code moves its sides.
 
     Parameters
     ----------
     table : MemoryTable
-        Its features.
+        The features of the rows.
     target : ndarray of shape (n_rows,)
-        With mean zero and standard deviation one.
+        The target, with mean zero and standard deviation one.
     """
 
     def __init__(self, table: MemoryTable, target: np.ndarray) -> None:
@@ -456,33 +470,41 @@ class RowSides(Sides):
         self.begin(shape.everything)
 
     def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
-        """Begin again from a box; the targets of rows of another one are taken to be average."""
+        """Restart from the box ``inside``; rows in the box ``flat`` count with the average target.
+
+        Both have shape (size,).
+        """
         target = self.target
         if flat is not None:
             target = np.where(self.shape.holds(self.table.codes, flat), 0.0, target)
         self.start(target, inside)
 
     def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Counts, sums and variances of sums of each feature without its own side."""
+        """Restart from a box (size,); return its marginals and the variances of the sums (size,).
+
+        The marginals are counts and sums of each feature without its own side. The target has
+        unit variance, so that the variance of a sum is the count.
+        """
         self.begin(inside)
         counts, totals = self.marginals
         return counts, totals, counts
 
 
 class QueriedSides:
-    """A box in a table that must be queried for marginals; its sides move.
+    """A box of a table that must be queried for marginals, at first all rows; its sides move.
 
-    Sides of several features move at once; where that turns out to have been too much, only the
-    best of them does.
+    Sides of several features move at once. If the objective then rises by less than the gain of
+    the best side alone, only that side moves.
 
     Parameters
     ----------
     table : Table
-        The table to ask. Only counts, averages and their errors are used.
+        The table to query. Only counts, averages and their errors are used.
     sign : {1.0, -1.0}, default=1.0
-        -1.0 where low averages are sought.
+        -1.0 if low averages are sought.
     max_calls : int, default=None
-        Calls of ``table.marginals`` after which no side moves any more.
+        Number of calls of ``table.marginals`` after which no side moves any more; None for no
+        limit.
 
     Attributes
     ----------
@@ -500,7 +522,7 @@ class QueriedSides:
     ) -> None:
         self.table = table
         self.max_calls: float = math.inf if max_calls is None else max_calls
-        self.shape: Shape = Shape.of(table.levels)
+        self.shape: Shape = Shape.from_levels(table.levels)
         self.n_asked: int = 0
         self.box: np.ndarray = self.shape.everything
         self.flat: np.ndarray | None = None
@@ -523,7 +545,11 @@ class QueriedSides:
         return np.maximum(moments.n * moments.noise / self._scale**2, 1.0)
 
     def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Marginals of each feature without its own side: one call."""
+        """Query the marginals of a box (size,) by one call of ``table.marginals``.
+
+        Return the counts, sums and variances of sums (size,) of each feature without its own side.
+        Rows in the box ``flat`` count with the average target.
+        """
         self.n_asked += 1
         box = self.shape.subgroup(inside)
         names = [levels.name for levels in self.shape.levels]
@@ -535,30 +561,35 @@ class QueriedSides:
             boxes += [self.shape.subgroup(inside_too[i]) for i in some]
             features += [features[i] for i in some]
         answers = self.table.marginals(boxes, features)
-        found: dict[str, Moments] = {}
+        seen: dict[str, Moments] = {}
         for answer in answers[: len(box) + 1]:
-            found.update(answer)
-        n = np.concatenate([np.asarray(found[name].n, dtype=np.float64) for name in names])
-        totals = np.concatenate([self.sums_of(found[name]) for name in names])
-        errors = n * np.concatenate([self.inflation(found[name]) for name in names])
+            seen.update(answer)
+        n = np.concatenate([np.asarray(seen[name].n, dtype=np.float64) for name in names])
+        totals = np.concatenate([self.target_sums(seen[name]) for name in names])
+        errors = n * np.concatenate([self.inflation(seen[name]) for name in names])
         for answer in answers[len(box) + 1 :]:
             for name, moments in answer.items():
                 j = names.index(name)
-                totals[self.shape.offsets[j] : self.shape.offsets[j + 1]] -= self.sums_of(moments)
+                totals[self.shape.offsets[j] : self.shape.offsets[j + 1]] -= self.target_sums(
+                    moments
+                )
         return n, totals, errors
 
-    def sums_of(self, moments: Moments) -> np.ndarray:
+    def target_sums(self, moments: Moments) -> np.ndarray:
         """Return sums of targets, in standard deviations from the average of the table."""
         return moments.n * (moments.mean - self._centre) / self._scale
 
     def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
-        """Begin again from a box; the targets of rows of another one are taken to be average."""
+        """Restart from the box ``inside``; rows in the box ``flat`` count with the average target.
+
+        Both have shape (size,).
+        """
         self.box, self.flat = inside, flat
         self._counts, self._totals, self._errors = self.ask(inside)
 
     @property
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """Counts and sums of each feature without its own side, (size,)."""
+        """Counts and sums of each feature without its own side, shapes (size,)."""
         return self._counts, self._totals
 
     @property
@@ -568,18 +599,18 @@ class QueriedSides:
 
     @property
     def total(self) -> float:
-        """Sum of their targets, in standard deviations from the average of the table."""
+        """Sum of the targets inside, in standard deviations from the average of the table."""
         return float(self._totals[: self.shape.offsets[1]] @ self.box[: self.shape.offsets[1]])
 
     def ascend(self, threshold: float, penalty: float, least: float, most: int) -> int:
-        """Move sides until none gains; see :meth:`skgpb._core._sides.Sides.ascend`."""
+        """Move sides until none gains, as :meth:`skgpb._core._sides.Sides.ascend` does."""
         shape, n_moves = self.shape, 0
         while n_moves < most and self.n_asked < self.max_calls:
             gains, sides = best_move(
                 shape.offsets, shape.n_values, shape.ordered, self._counts, self._totals,
                 self.box, threshold, penalty, least,
             )  # fmt: skip
-            # A side has to gain more where what it keeps out is known less well.
+            # The more uncertain the average of the excluded rows is, the more a side must gain.
             gains = gains - penalty * (self._doubt(sides) - self._doubt(self.box))
             better = np.flatnonzero(gains > LEAST_GAIN)
             if not len(better):
@@ -608,7 +639,10 @@ class QueriedSides:
         self.box = inside
 
     def _doubt(self, inside: np.ndarray) -> np.ndarray:
-        """Errors of what each side keeps out, beyond those of as many independent rows."""
+        """Return the standard errors (d,) of the sums beyond each side, above those of rows.
+
+        The standard errors of as many independent rows are subtracted.
+        """
         first = self.shape.offsets[:-1]
         out = [
             np.add.reduceat(np.where(inside, 0.0, each), first)
@@ -617,14 +651,14 @@ class QueriedSides:
         return np.sqrt(out[0]) - np.sqrt(out[1])
 
     def _worth(self, threshold: float, penalty: float) -> float:
-        """Objective of :meth:`ascend`."""
+        """Return the objective of :meth:`ascend`."""
         out = np.add.reduceat(np.where(self.box, 0.0, self._errors), self.shape.offsets[:-1])
         return self.total - threshold * self.count - penalty * float(np.sqrt(out).sum())
 
 
 @dataclass(frozen=True)
 class SubgroupResult:
-    """A group of rows.
+    """The group of rows that a search found.
 
     Attributes
     ----------
@@ -635,13 +669,14 @@ class SubgroupResult:
     mean, variance : float
         Mean and variance of their targets.
     n_boxes : int
-        Number of boxes that the search visited.
+        Number of different boxes that the search visited.
     n_asked : int
         Number of queries for marginals, 0 for rows in memory.
     others : tuple of Subgroup
-        At most ten of the next best boxes that it has met, the best first.
+        At most ten of the next best boxes that the search visited, the best first.
     larger : Subgroup
-        The largest box that it has met whose shrunken average is at most a standard error less.
+        The largest box visited whose shrunken average is lower than that of the best by at most
+        one standard error.
     """
 
     subgroup: Subgroup
@@ -669,21 +704,21 @@ def find_subgroup(
     Parameters
     ----------
     table : Table
-        The table to search. Rows in memory are searched from several starts, by compiled sums; any
-        other table is asked for marginals, one call at a time.
+        The table to search. Rows in memory are searched from several starts, by compiled code; any
+        other table is queried for marginals, one call at a time.
     min_rows : int
         Fewest rows of a group.
     minimize : bool, default=False
         Whether a low average is sought.
     max_calls : int, default=None
-        A table is asked for marginals at most about so often. None for no limit.
+        Approximate maximum number of calls of ``table.marginals``; None for no limit.
     pairs, hills : bool, default=False
-        Whether a table that is asked is also searched from the best boxes over two features, and
-        for another group than the first, as rows in memory are. It is asked two to three times as
-        often then.
+        Whether to search a queried table also from the best boxes over two features, and for
+        another group than the first, as rows in memory are. This takes two to three times as many
+        queries.
     starts : sequence of Subgroup, default=()
-        Where further searches by queries begin, such as the groups of parts of the rows; their
-        conditions begin and end where levels do.
+        Boxes from which to search a queried table as well, such as the groups of parts of the
+        rows. Their ends must be edges of levels.
 
     Returns
     -------
@@ -704,7 +739,7 @@ def find_subgroup(
         raise ValueError(f"min_rows must be from 1 to {table.n_rows}, got {min_rows}")
     sign = -1.0 if minimize else 1.0
     if isinstance(table, MemoryTable):
-        target = sign * standardized(table.y)
+        target = sign * standardize(table.y)
         found, shape, asked = search_rows(table, target, min_rows), table.shape, 0
         inside = recommend(table, target, found)
     else:
@@ -717,17 +752,17 @@ def find_subgroup(
         )
         inflation: np.ndarray | float = 1.0
         if sides.inexact:
-            met = [each for trajectory in trajectories for each in trajectory.inside]
-            inflation = sides.inflation(table.totals([shape.subgroup(each) for each in met]))
-        found = SubgroupPath.of(trajectories, shape, table.n_rows, inflation)
+            visited = [each for trajectory in trajectories for each in trajectory.inside]
+            inflation = sides.inflation(table.totals([shape.subgroup(each) for each in visited]))
+        found = SubgroupPath.from_trajectories(trajectories, shape, table.n_rows, inflation)
         inside = found.inside[found.best]
         if sides.n_asked < sides.max_calls:
-            inside = simplified(inside, shape, sides.ask)
+            inside = simplify_box(inside, shape, sides.ask)
         asked = sides.n_asked
     box = shape.subgroup(inside)
     total = table.totals([box])
     best_first = np.argsort(-found.shrunken_mean, kind="stable")
-    # In the order in which they come, without those that come again.
+    # dict.fromkeys: without duplicates, in this order.
     others = dict.fromkeys(shape.subgroup(found.inside[i]) for i in best_first)
     others.pop(box, None)
     return SubgroupResult(
@@ -742,7 +777,7 @@ def find_subgroup(
     )
 
 
-def standardized(y: np.ndarray) -> np.ndarray:
-    """Return a target with the mean zero and the standard deviation one, or zeros."""
+def standardize(y: np.ndarray) -> np.ndarray:
+    """Return the target (n,) with mean 0 and standard deviation 1; zeros if it is constant."""
     scale = y.std()
     return (y - y.mean()) / scale if scale > 0.0 else np.zeros(len(y))

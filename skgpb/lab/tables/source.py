@@ -12,12 +12,12 @@ __all__ = ["Table"]
 
 
 class Table(Protocol):
-    """Source of a search: it returns the number of rows of a box and the average target.
+    """Source of a search: it returns the number of rows in a box and their average target.
 
     Attributes
     ----------
     levels : sequence of Levels
-        One for each feature; no two have the same name.
+        The levels of each feature; no two features have the same name.
     n_rows : int
         Number of rows that have a target.
     """
@@ -41,13 +41,13 @@ class Table(Protocol):
         Parameters
         ----------
         boxes : sequence of Subgroup
-            They belong to one step of a search, and may overlap.
+            The boxes of one step of a search; they may overlap.
         features : sequence of sequence of str, default=None
-            For each box the features that are asked for; None for all features of all boxes. A
-            feature that has a side in the box may be asked for; its levels outside have no rows.
+            Names of the features for each box; None for all features of all boxes. A feature may
+            have a side in its box; then its levels outside that side have no rows.
 
         Returns
         -------
         answers : list of dict of str to Moments
-            For each box by features; arrays have shape (n_levels,).
+            For each box and feature; arrays have shape (n_levels,).
         """

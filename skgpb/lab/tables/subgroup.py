@@ -14,11 +14,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skgpb.exceptions import DataWarning
-from skgpb.lab.tables.checks import MOST_CHECKED, identity_of, missing_code, repeats
+from skgpb.lab.tables.checks import MOST_CHECKED, find_identity, missing_code, repeats
 from skgpb.lab.tables.conditions import Subgroup
 from skgpb.lab.tables.finding import find_and_judge
-from skgpb.lab.tables.memory import N_BINS, MemoryTable, column_of
-from skgpb.lab.tables.verdict import FEWEST
+from skgpb.lab.tables.memory import N_BINS, MemoryTable, as_column
+from skgpb.lab.tables.verdict import MIN_PERMUTATIONS
 from skgpb.utils.typing import Direction, Seed, SupportsArray
 from skgpb.utils.validation import (
     TRUE_OR_FALSE,
@@ -40,9 +40,9 @@ FEWEST_ROWS, FEWEST_GROUPS = 4, 5
 class BestSubgroup(BaseEstimator):
     """Find the group of rows with the highest average of a target, and test it on new rows.
 
-    A group is a box: an interval of each number, some categories of each text, missing values in or
-    out. See :mod:`skgpb.lab.tables.search` for how it is found, and :mod:`skgpb.lab.tables.verdict`
-    for the statements about rows that were not in the table.
+    A group is a box: an interval of each number, some categories of each text, with or without
+    missing values. :mod:`skgpb.lab.tables.search` describes the search, and
+    :mod:`skgpb.lab.tables.verdict` the statements about rows that were not in the table.
 
     Parameters
     ----------
@@ -51,49 +51,48 @@ class BestSubgroup(BaseEstimator):
     direction : {"maximize", "minimize"}, default="maximize"
         Whether a high or a low average is sought.
     n_permutations : int, default=None
-        Searches of tables without a group to which this one is compared. None for 49 to 199, the
-        more the smaller the table is.
+        Number of tables with permuted targets, to whose groups this group is compared. None for 49
+        to 199, the more the smaller the table is.
     n_bins : int, default=128
-        Levels of a number, at most: sides begin and end where they do.
+        Maximum number of levels of a number; ends of conditions are edges of levels.
     random_state : int, RandomState instance or None, default=0
-        Shuffles targets for the verdict. The group does not depend on it.
+        Seed of the permutations for the verdict. The group does not depend on it.
 
     Attributes
     ----------
     subgroup_ : Subgroup
         Conditions of the group.
     where_ : str
-        The same as a condition, empty for the whole table.
+        ``subgroup_`` as text, empty for the whole table.
     n_rows_ : int
-        Rows of the table that are in the group.
+        Number of rows of the table in the group.
     average_, table_average_ : float
-        Average of the target over them, and over the whole table, outliers as they are.
+        Average of the target over the group and over the whole table, without clipping of outliers.
     verdict_ : {"real", "chance"}
         Whether there is a group that chance alone does not explain.
     p_value_ : float
-        Share of tables without a group in which as much is found.
+        Share of tables with permuted targets in which the search finds as much evidence.
     new_rows_average_ : float
-        Expected average of new rows of the group; NaN where too few rows tell.
+        Expected average of new rows of the group; NaN if there are too few held-out rows.
     new_rows_interval_ : tuple of float
-        Interval that contains it with 95 % probability.
+        Interval that contains ``new_rows_average_`` with 95 % probability.
     optimism_ : float
-        Expected difference between the average of these rows, ``outlier_rows_`` counted up to the
-        limit, and that of new rows.
+        Expected difference between the average of the group, with clipped outliers, and that of new
+        rows.
     outlier_rows_ : ndarray of int
-        Rows whose target is so far from all others that it counted only up to a limit, the most
-        extreme first.
+        Rows with outliers, whose targets were clipped to a limit; the most extreme first.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where ``X`` has some.
+        Names of the features, if ``X`` has names.
 
     See Also
     --------
-    skgpb.GPOOOptimizer : The same where answers are noisy, or only averages may be asked for.
+    skgpb.GPOOOptimizer : The search for noisy answers, or for averages over groups only.
 
     Notes
     -----
-    In memory and time a search is linear in the number of rows. A verdict is about tables like
+    A search is linear in the number of rows, in memory and time. The verdict is about tables like
     this one, and not about causes.
 
     Examples
@@ -125,7 +124,7 @@ class BestSubgroup(BaseEstimator):
             Interval(Real, 0, 1, closed="neither"),
         ],
         "direction": [StrOptions({"maximize", "minimize"})],
-        "n_permutations": [Interval(Integral, FEWEST, None, closed="left"), None],
+        "n_permutations": [Interval(Integral, MIN_PERMUTATIONS, None, closed="left"), None],
         "n_bins": [Interval(Integral, 2, 60_000, closed="both")],
         "random_state": ["random_state"],
     }
@@ -155,9 +154,9 @@ class BestSubgroup(BaseEstimator):
             The target: numbers; or booleans, or texts that are yes and no or true and false, whose
             average is the share of True or yes.
         groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as the patient of each visit. They are left out and
-            shuffled together, so that the verdict and the interval are about new patients. None
-            for independent rows.
+            Groups of rows that belong together, such as the patient of each visit. Rows of a group
+            are held out and permuted together, so that the verdict and the interval are about new
+            patients. None for independent rows.
 
         Returns
         -------
@@ -169,21 +168,21 @@ class BestSubgroup(BaseEstimator):
             If a value of ``y`` looks like a code for missing values, or rows seem to belong
             together.
         """
-        y = _numbers_of(y)
+        y = _as_numbers(y)
         if _is_frame(X):
             validate_data(self, X, y, skip_check_array=True)
-            # Older versions of scikit-learn do not look.
+            # Older versions of scikit-learn do not check this.
             if len(set(X.columns)) < len(X.columns):
                 raise ValueError(f"X must have unique column names, got {list(X.columns)}")
             y = np.asarray(y)
             y = y.astype(np.float64) if y.dtype == bool else check_numbers(y, "y", ensure_2d=False)
-            columns = _columns_of(X)
+            columns = _split_columns(X)
             check_consistent_length(X, y)
         else:
             X, y = validate_data(
                 self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", y_numeric=True
             )
-            columns = _columns_of(X)
+            columns = _split_columns(X)
         n = len(y)
         if n < FEWEST_ROWS:
             raise ValueError(f"a search needs at least {FEWEST_ROWS} samples, got n_samples={n}")
@@ -194,7 +193,7 @@ class BestSubgroup(BaseEstimator):
         else:
             least = math.ceil(self.min_rows * n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        numbers = None if groups is None else numbered(groups, n)
+        numbers = None if groups is None else encode_groups(groups, n)
         table = MemoryTable(columns, y, self.n_bins)
         for remark in _remarks(table, numbers is None):
             warn(remark, DataWarning)
@@ -223,7 +222,7 @@ class BestSubgroup(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Say which rows are in the group.
+        """Return whether each row is in the group.
 
         Parameters
         ----------
@@ -239,38 +238,43 @@ class BestSubgroup(BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
         else:
             X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-        columns = _columns_of(X)
+        columns = _split_columns(X)
         inside = np.ones(len(X), dtype=bool)
         for name in self.subgroup_:
             inside &= self.subgroup_[name].holds(columns[name])
         return inside
 
 
-def numbered(groups: Any, n_rows: int) -> np.ndarray:
-    """Return groups of rows as numbers from 0 on.
+def encode_groups(groups: Any, n_rows: int) -> np.ndarray:
+    """Return the groups of rows as codes (n_rows,): whole numbers from 0 on.
 
     Parameters
     ----------
     groups : array-like of shape (n_rows,)
+        The group of each row.
     n_rows : int
+        Number of rows of the table.
     """
     values = np.asarray(groups)
     if values.shape != (n_rows,):
         raise ValueError(f"groups must have shape ({n_rows},), got {values.shape}")
-    place: dict[Any, int] = {}
-    found = np.array([place.setdefault(each, len(place)) for each in values.tolist()])
-    if any(each is None or each != each for each in place):
-        raise ValueError("groups must say of every row where it belongs, got a missing value")
-    if len(place) < FEWEST_GROUPS:
+    codes: dict[Any, int] = {}
+    numbers = np.array([codes.setdefault(each, len(codes)) for each in values.tolist()])
+    if missing := [each for each in values.tolist() if each is None or each != each]:
         raise ValueError(
-            f"groups must have at least {FEWEST_GROUPS} different values, got {len(place)}: fewer "
-            "do not tell what holds for others"
+            f"groups must not have missing values, got {missing[0]} in {len(missing)} of {n_rows} "
+            "rows"
         )
-    return found
+    if len(codes) < FEWEST_GROUPS:
+        raise ValueError(
+            f"groups must have at least {FEWEST_GROUPS} different values, got {len(codes)}: "
+            "cross-validation leaves out one group or more at a time"
+        )
+    return numbers
 
 
 def _remarks(table: MemoryTable, independent: bool) -> list[str]:
-    """Say what may be wrong with a table."""
+    """Return warnings about the table: a code for missing values, rows that are not independent."""
     remarks = []
     code = missing_code(table.y)
     if code is not None:
@@ -279,7 +283,7 @@ def _remarks(table: MemoryTable, independent: bool) -> list[str]:
             "other values: if it stands for a missing value, leave these rows out"
         )
     if independent and table.n_rows <= MOST_CHECKED:
-        name, different = identity_of(table.columns), repeats(table.columns)
+        name, different = find_identity(table.columns), repeats(table.columns)
         if name is not None:
             remarks.append(
                 f"{name!r} looks like an identity that repeats: give it as groups, because rows "
@@ -293,8 +297,8 @@ def _remarks(table: MemoryTable, independent: bool) -> list[str]:
     return remarks
 
 
-def _numbers_of(y: Any) -> Any:
-    """Return texts that are yes and no as booleans, and other targets as they are."""
+def _as_numbers(y: Any) -> Any:
+    """Return texts that are yes and no as booleans, decimals as floats, others unchanged."""
     values = np.asarray(y)
     if values.dtype.kind in "mM":
         raise ValueError("y holds dates or durations: give numbers, such as days since the first")
@@ -317,12 +321,12 @@ def _numbers_of(y: Any) -> Any:
 
 
 def _is_frame(X: Any) -> bool:
-    """Return whether a table has columns of its own types."""
+    """Return whether ``X`` is a data frame, whose columns have names and types of their own."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def _columns_of(X: Any) -> dict[str, np.ndarray]:
-    """Take a table apart into named columns."""
+def _split_columns(X: Any) -> dict[str, np.ndarray]:
+    """Return the columns of a table, by their names."""
     if not _is_frame(X):
         return {f"x{j}": np.ascontiguousarray(column) for j, column in enumerate(X.T)}
-    return {str(name): column_of(X[name]) for name in X.columns}
+    return {str(name): as_column(X[name]) for name in X.columns}

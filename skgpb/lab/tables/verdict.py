@@ -1,22 +1,23 @@
 """Verdict on a group: whether it is real, and its average over rows that were not in the table.
 
-The best of many groups looks good in a table of pure noise as well. Two questions are answered:
+The best of many groups looks good in a table of pure noise as well. The verdict answers two
+questions:
 
-*Is there a group at all?* The target is shuffled among the rows, the table is searched, and the
-largest evidence over all boxes that the search meets, of all sizes, is noted. This is repeated. The
-evidence in the table itself has to be among the largest [Phipson2010]_. In a large table both the
-search and the shuffled searches use a random sample of the rows. Rows that belong together, such as
-the visits of a patient, are shuffled together: the targets of one patient go to another one with
-about as many visits.
+*Is there a group at all?* A permutation test: the target is permuted among the rows, the table is
+searched, and the largest evidence of all boxes that the search visits, of all sizes, is noted. This
+is repeated. The group is real if the evidence in the table itself is among the largest
+[Phipson2010]_. In a large table all these searches use a random sample of the rows. Rows that
+belong together, such as the visits of a patient, are permuted together: a patient gets the targets
+of another one with about as many visits.
 
-*What is the average of new rows of the group?* Rows that had no part in its choice say, see
-:mod:`skgpb.lab.tables.crossfit`. A target of two values has the interval of Clopper and Pearson for
-their share, with as many rows as independent ones would have the same error. Of other targets the
-interval is that of Student, with the transformation that removes the skewness of the average
-[Hall1992]_.
+*Which average do new rows of the group have?* It is estimated by held-out rows, which had no part
+in the choice of the group, see :mod:`skgpb.lab.tables.crossfit`. For a target of two values the
+interval is that of Clopper and Pearson, with the number of independent rows that would have the
+same standard error. For other targets it is that of Student, with the transformation that removes
+the skewness of the average [Hall1992]_.
 
-A few outliers, such as a number with a misplaced decimal point, can hide everything else: values
-count no further than some limits, see :class:`OutlierLimits`.
+A few outliers, such as a number with a misplaced decimal point, can hide everything else: targets
+are clipped, see :class:`OutlierLimits`.
 
 References
 ----------
@@ -37,37 +38,37 @@ from scipy.special import betaincinv
 from scipy.stats import t as student
 
 from skgpb.lab.tables.memory import MemoryTable
-from skgpb.lab.tables.search import SubgroupPath, search_rows, standardized
+from skgpb.lab.tables.search import SubgroupPath, search_rows, standardize
 
-# A group is real where chance does as well in no more than this share of the searches.
+# Largest p-value of a real group.
 LEVEL = 0.02
-# Number of searches of tables without a group, limited to about ten million numbers in all.
-FEWEST, MOST, NUMBERS = 49, 199, 10_000_000
-# If a table has more numbers, rows are sampled for these searches: a second or so is enough.
+# Cost: smallest and largest default number of permutations; between them, numbers in all tables.
+MIN_PERMUTATIONS, MAX_PERMUTATIONS, PERMUTED_NUMBERS = 49, 199, 10_000_000
+# Cost: rows of a table with more numbers are sampled for these searches, but at least 5,000 rows.
 MOST_NUMBERS, FEWEST_DRAWN = 400_000, 5_000
-# The group found without a tenth of the rows is not quite the group, and rows left out are not
-# quite independent of it: errors are larger by about this factor (benchmarks.tables --verdicts).
-WIDER = 1.4
+# Factor of standard errors, because the groups of the folds are not quite the group, and held-out
+# rows are not quite independent of them (measured by benchmarks.tables --verdicts).
+ERROR_FACTOR = 1.4
 CONFIDENCE = 0.95
-# An outlier is further from the middle of the table than the standard deviation times the minimum
-# size of a group, so that alone it moves the average of a group by one standard deviation. The
-# factor has these limits.
+# An outlier is further from the median than the standard deviation times the minimum size of a
+# group, so that alone it moves the average of a group by one standard deviation. The factor has
+# these limits.
 MIN_OUTLIER_SDS, MAX_OUTLIER_SDS = 10, 30
 # The standard deviation leaves out at least this fraction, and this number, of the values at each
 # end.
-TAIL, FEW = 0.01, 3
+TAIL, TAIL_VALUES = 0.01, 3
 
 
 @dataclass(frozen=True)
 class OutlierLimits:
-    """OutlierLimits at which values of a target are clipped.
+    """Limits to which the values of a target are clipped.
 
     Attributes
     ----------
     low, high : float
-        Values beyond count as these.
+        Smallest and largest value after clipping.
     outliers : ndarray of int
-        Rows whose values are beyond, the most extreme first.
+        Rows with values beyond the limits, the most extreme first.
     """
 
     low: float
@@ -75,7 +76,7 @@ class OutlierLimits:
     outliers: np.ndarray
 
     @classmethod
-    def of(cls, y: np.ndarray, min_rows: int) -> OutlierLimits:
+    def from_target(cls, y: np.ndarray, min_rows: int) -> OutlierLimits:
         """Find the outliers of a target.
 
         Parameters
@@ -85,8 +86,8 @@ class OutlierLimits:
             Rows of the smallest group.
         """
         ordered = np.sort(y)
-        cut = min(max(FEW, math.ceil(TAIL * len(y))), (len(y) - 1) // 4)
-        # If a yes is rare, nothing is left without the tails.
+        cut = min(max(TAIL_VALUES, math.ceil(TAIL * len(y))), (len(y) - 1) // 4)
+        # If one of two values is rare, the values without the tails are constant.
         spread = float(ordered[cut : len(y) - cut].std()) or float(y.std())
         middle = float(np.median(y))
         far = min(max(min_rows, MIN_OUTLIER_SDS), MAX_OUTLIER_SDS) * spread
@@ -94,8 +95,8 @@ class OutlierLimits:
         outliers = np.flatnonzero((y < low) | (y > high))
         return cls(low, high, outliers[np.argsort(-np.abs(y[outliers] - middle), kind="stable")])
 
-    def clipped(self, y: np.ndarray) -> np.ndarray:
-        """Return a target as it counts."""
+    def clip(self, y: np.ndarray) -> np.ndarray:
+        """Return the target (n_rows,) clipped to the limits."""
         return y.clip(self.low, self.high) if len(self.outliers) else y
 
 
@@ -108,16 +109,16 @@ class Verdict:
     verdict : {"real", "chance"}
         Whether there is a group that chance alone does not explain.
     p_value : float
-        Share of the tables without a group, this one counted among them, in which a search finds
-        as much evidence.
+        p-value of the permutation test: the share of tables with permuted targets, and the table
+        itself, in which the search finds as much evidence.
     n_permutations : int
-        Number of them that were searched: fewer if it was soon clear that chance does as well.
+        Number of permuted tables that were searched; fewer if the p-value is soon seen to be large.
     n_as_good : int
-        Number of these in which it found as much.
+        Number of permuted tables with as much evidence.
     average : float or None
-        Expected average of new rows of the group; None where too few rows tell.
+        Expected average of new rows of the group; None if there are too few held-out rows.
     interval : tuple of float or None
-        Interval that contains it with 95 % probability.
+        Interval that contains ``average`` with 95 % probability.
     """
 
     verdict: Literal["real", "chance"]
@@ -128,16 +129,16 @@ class Verdict:
     interval: tuple[float, float] | None
 
 
-def chance_of(
+def permutation_test(
     table: MemoryTable,
     y: np.ndarray,
     min_rows: int,
-    found: SubgroupPath,
+    path: SubgroupPath,
     groups: np.ndarray,
     rng: np.random.Generator,
     n_permutations: int | None = None,
 ) -> tuple[float, int, int]:
-    """Find out how often a search finds as much evidence in shuffled tables.
+    """Return the p-value of the evidence, by searches of permuted tables.
 
     Parameters
     ----------
@@ -147,24 +148,25 @@ def chance_of(
         The target: high is good.
     min_rows : int
         Fewest rows of a group.
-    found : SubgroupPath
-        By the search of ``standardized(y)``.
+    path : SubgroupPath
+        Result of the search of ``standardize(y)``.
     groups : ndarray of shape (n_rows,) of int
         Rows that belong together have the same number, from 0 on.
     rng : Generator
-        Deals out targets and rows.
+        Source of the permutations, and of the sample of rows.
     n_permutations : int, default=None
-        Searches of tables without a group. None for 49 to 199, the more the smaller the table is.
+        Maximum number of permutations. None for 49 to 199, the more the smaller the table is.
 
     Returns
     -------
     p_value : float
     n_permutations, n_as_good : int
+        Number of permuted tables that were searched, and of those with as much evidence.
     """
     if n_permutations is None:
         size = max(1, table.codes.size)
-        n_permutations = min(max(NUMBERS // size - 1, FEWEST), MOST)
-    part, some, least, evidence = table, y, min_rows, found.most_evidence
+        n_permutations = min(max(PERMUTED_NUMBERS // size - 1, MIN_PERMUTATIONS), MAX_PERMUTATIONS)
+    part, some, least, evidence = table, y, min_rows, path.most_evidence
     if table.codes.size > MOST_NUMBERS:
         n_some = max(FEWEST_DRAWN, MOST_NUMBERS // table.codes.shape[1])
         n_groups = int(groups.max()) + 1
@@ -175,7 +177,7 @@ def chance_of(
         part, some = table.part(rows), y[rows]
         groups = np.unique(groups[rows], return_inverse=True)[1]
         least = max(1, math.ceil(min_rows * len(rows) / len(y)))
-        evidence = search_rows(part, standardized(some), least).most_evidence
+        evidence = search_rows(part, standardize(some), least).most_evidence
     return _p_value(part, some, least, evidence, groups, rng, n_permutations)
 
 
@@ -188,26 +190,27 @@ def _p_value(
     rng: np.random.Generator,
     n_permutations: int,
 ) -> tuple[float, int, int]:
-    """Return the share of shuffled tables with as much evidence, their number, and how many had."""
-    target = standardized(y)
-    # Once this number of tables has as much evidence the group is not real, whatever the others
-    # have: the share among the tables searched so far is a p-value as well (Besag and Clifford,
-    # Biometrika 78, 1991).
+    """Return the p-value, the number of permuted tables, and of those with as much evidence."""
+    target = standardize(y)
+    # Once this number of tables has as much evidence, the group cannot become real any more. The
+    # share among the tables searched so far is a p-value as well (Besag and Clifford, Biometrika
+    # 78, 1991).
     enough = 10 + math.floor(LEVEL * (n_permutations + 1))
     as_much = 0
     for n in range(1, n_permutations + 1):
-        dealt = standardized(target[shuffled(groups, rng)])
-        as_much += search_rows(table, dealt, min_rows).most_evidence >= evidence
+        permuted = standardize(target[grouped_permutation(groups, rng)])
+        as_much += search_rows(table, permuted, min_rows).most_evidence >= evidence
         if as_much == enough:
             return as_much / n, n, as_much
     return (as_much + 1) / (n_permutations + 1), n_permutations, as_much
 
 
-def shuffled(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the row whose target each row gets, where rows that belong together stay together.
+def grouped_permutation(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the row (n_rows,) whose target each row gets, permuting groups as a whole.
 
-    A group gets the targets of another one whose size has the same power of two below it, some of
-    them again if it is the larger one. So the average of a group varies as it did.
+    A group gets the targets of another group of about the same size: both sizes are between the
+    same two powers of two. A larger group gets some of the targets twice. So the averages of groups
+    vary as much as before.
 
     Parameters
     ----------
@@ -218,7 +221,7 @@ def shuffled(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     n_rows, size = len(groups), np.bincount(groups)
     if len(size) == n_rows:
         return rng.permutation(n_rows)
-    # Rows of a group one after the other, in any order.
+    # Sort rows by groups, in random order within each group.
     order = rng.permutation(n_rows)
     order = order[np.argsort(groups[order], kind="stable")]
     start = np.cumsum(size) - size
@@ -228,21 +231,23 @@ def shuffled(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         alike = np.flatnonzero(magnitude == each)
         giver[alike] = rng.permutation(alike)
     own = groups[order]
-    place = np.arange(n_rows) - start[own]
+    offset = np.arange(n_rows) - start[own]
     source = np.empty(n_rows, dtype=np.intp)
-    source[order] = order[start[giver[own]] + place % size[giver[own]]]
+    source[order] = order[start[giver[own]] + offset % size[giver[own]]]
     return source
 
 
-def expected(
+def estimate_average(
     values: np.ndarray, groups: np.ndarray, y: np.ndarray
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """Return the expected average of new rows and its interval of 95 %.
+    """Return the expected average of new rows and its 95 % interval, or None for both.
+
+    They are None if the rows are of fewer than two groups.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
-        Targets of rows that had no part in the choice of their group.
+        Targets of held-out rows, which had no part in the choice of the subgroup.
     groups : ndarray of shape (n,) of int
         Rows that belong together have the same number.
     y : ndarray of shape (n_rows,)
@@ -253,29 +258,35 @@ def expected(
     if n < 2:
         return None, None
     average = float(values.mean())
-    # Deviations of the average, one for each group: its error is that of their sum.
+    # Contributions of the groups to the error of the average, which is their sum.
     parts = (np.bincount(numbers, values) - sizes * average) / len(values)
     error = math.sqrt(float(parts @ parts) * n / (n - 1))
     if is_two_valued(float(y.mean()), float(y.var()), float(y.min()), float(y.max())):
         low, high = float(y.min()), float(y.max())
         share = (average - low) / (high - low)
-        # As many independent rows would have this error.
+        # Number of independent rows with this error.
         alone = error == 0.0
         as_many = n if alone else share * (1.0 - share) * ((high - low) / error) ** 2 * n / (n - 1)
-        ends = share_interval(share, min(as_many, len(values)) / WIDER**2)
+        ends = share_interval(share, min(as_many, len(values)) / ERROR_FACTOR**2)
         return average, (low + (high - low) * ends[0], low + (high - low) * ends[1])
     skewness = 0.0
     if error:
         skewness = float((parts**3).sum()) / error**3
-    else:  # nothing tells how far they vary
+    else:  # equal values do not show how much new rows vary
         error = float(y.std()) / math.sqrt(n)
     far = float(student.isf(0.5 * (1.0 - CONFIDENCE), n - 1))
-    ends = (_unskewed(far, skewness), _unskewed(-far, skewness))
-    return average, (average - WIDER * error * ends[0], average - WIDER * error * ends[1])
+    ends = (_correct_skewness(far, skewness), _correct_skewness(-far, skewness))
+    return average, (
+        average - ERROR_FACTOR * error * ends[0],
+        average - ERROR_FACTOR * error * ends[1],
+    )
 
 
 def is_two_valued(mean: float, variance: float, low: float, high: float) -> bool:
-    """Return whether numbers from ``low`` to ``high`` are these two only: none vary more."""
+    """Return whether all values are ``low`` or ``high``: only then is the variance that large.
+
+    ``low`` and ``high`` are the smallest and the largest value.
+    """
     return low < high and math.isclose(variance, (mean - low) * (high - mean), rel_tol=1e-9)
 
 
@@ -287,10 +298,10 @@ def share_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tu
     return low, high
 
 
-def _unskewed(quantile: float, skewness: float) -> float:
-    """Turn a quantile of Student into one of the studentised average of a skewed law.
+def _correct_skewness(quantile: float, skewness: float) -> float:
+    """Convert a quantile of Student to one of the studentised average of a skewed distribution.
 
-    ``skewness`` is that of the average, which is that of a row over the root of their number.
+    ``skewness`` is that of the average: the skewness of a row over the root of the number of rows.
     """
     if abs(skewness) < 1e-6:
         return quantile

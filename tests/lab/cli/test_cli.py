@@ -16,8 +16,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import skgpb
 from skgpb import GPOOOptimizer
 from skgpb.lab.cli import asked, demo, files, main, words
-from skgpb.lab.cli.asked import Found, above_zero
-from skgpb.lab.cli.tables import share_of
+from skgpb.lab.cli.asked import AskedResult, positive_probability
+from skgpb.lab.cli.tables import default_min_rows
 from skgpb.lab.cli.where import Condition
 from skgpb.lab.datasets import PrivacyLedger
 from skgpb.lab.datasets.table import TableFile
@@ -165,7 +165,7 @@ def test_target_without_variation_is_no_problem(tmp_path):
 
 def gain(found):
     """By how much a group is better than the whole table, and the deviation of that."""
-    pair = np.array([found.place, 0])
+    pair = np.array([found.index, 0])
     mean, cov = found.mean[pair], found.cov[np.ix_(pair, pair)]
     return mean[0] - mean[1], np.sqrt(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1])
 
@@ -178,9 +178,9 @@ def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise,
         MemoryTable(rows[:, :2], np.zeros(600)), NoisyAverages(rows[:, 2], noise), 9, budget
     )
     assert len(found.groups[0].rows) == 600 and found.n_answers <= budget
-    assert found.mean[found.place] >= found.mean[0]
+    assert found.mean[found.index] >= found.mean[0]
     least = 0.95 if noise else 0.7
-    assert found.place == 0 or above_zero(*gain(found)) >= least
+    assert found.index == 0 or positive_probability(*gain(found)) >= least
 
 
 def test_exact_answers_are_asked_for_once():
@@ -610,7 +610,7 @@ def test_the_runner_up_is_the_best_group_without_a_common_row(minimizes):
         groups = [AskedGroup(None, rng.choice(12, rng.integers(1, 7), False)) for _ in range(6)]
         root, mean = rng.normal(size=(6, 6)), rng.normal(size=6)
         search = AskedSearch(groups[2], None, groups, None, "model", 0.0, mean, root @ root.T, 6)
-        found = Found(search, None, [], "y", minimizes, range=(-1.0, 1.5))
+        found = AskedResult(search, None, [], "y", minimizes, range=(-1.0, 1.5))
         others = [i for i in range(6) if not {*groups[i].rows} & {*groups[2].rows}]
         assert found.runner_up == max(others, key=lambda i: sign * mean[i], default=None)
         far = 1.96 * np.linalg.norm(root[2])
@@ -622,4 +622,4 @@ def test_the_runner_up_is_the_best_group_without_a_common_row(minimizes):
 def test_the_smallest_group_is_a_share_of_the_rows_and_two_of_them():
     for n in range(1, 300):
         enough = [k for k in range(1, n + 1) if 20 * k >= n and k >= 2]
-        assert share_of(n) == min(enough, default=n)
+        assert default_min_rows(n) == min(enough, default=n)

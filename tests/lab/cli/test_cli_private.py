@@ -344,7 +344,7 @@ def test_the_ledger_counts_for_the_rows_of_the_file(table, tmp_path):
     assert members == selected.tolist()
     columns = {name: [repr(v) for v in places[:, i].tolist()] for i, name in enumerate("xy")}
     ledger = PrivacyLedger(path, columns, target="value")
-    with ledger.alone():
+    with ledger.exclusive():
         np.testing.assert_array_equal(np.flatnonzero(ledger.spent), selected)
 
 
@@ -392,7 +392,8 @@ def test_a_search_that_was_killed_goes_on_within_the_same_budget(table, tmp_path
     assert sum("epsilon" in line for line in lines) == 3
     assert main([str(word) for word in words]) == 0
     after = [json.loads(line) for line in path.read_text().splitlines()]
-    assert after[: len(lines)] == lines
+    kept = [line for line in lines if line.keys() != {"lines"}]  # their number changes in place
+    assert [line for line in after if line.keys() != {"lines"}][: len(kept)] == kept
     result = json.loads(output.read_text())
     assert 0.0 < result["privacy"]["epsilon_spent_before"] < result["privacy"]["epsilon_spent"] <= 1
 

@@ -293,7 +293,7 @@ def test_a_report_has_counts_and_averages_and_no_password(database, locked, caps
 
 
 def test_pictures_ask_one_query_and_show_what_the_rows_average(database):
-    from skgpb.lab.cli.database_pictures import panels_of
+    from skgpb.lab.cli.database_pictures import make_panels
     from skgpb.lab.sql import IbisTable
     from skgpb.lab.sql.connection import connect
     from skgpb.lab.tables.conditions import Categories, Range, Subgroup
@@ -303,7 +303,7 @@ def test_pictures_ask_one_query_and_show_what_the_rows_average(database):
     box = Subgroup((("hour", Range(18)), ("town", Categories(("B",)))))
     _, mean = selected("hour >= 18 AND town = 'B'")
     before = table.n_scans
-    panels = panels_of(table, box, mean)
+    panels = make_panels(table, box, mean)
     assert table.n_scans == before + 1
     effects, first, second = (figure.Figure().subplots() for _ in panels)
     for panel, axes in zip(panels, (effects, first, second), strict=True):

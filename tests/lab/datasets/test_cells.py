@@ -85,7 +85,7 @@ def test_a_limit_counts_as_its_number_and_is_remembered(column):
     assert found.kind == "numbers"
     assert_array_equal(found.values, [0.5, 1.5, 100.0, 0.25, 7.0])
     assert found.limits == {0: "<0.5", 2: "> 100", 3: "≤0.25"}
-    assert found.of_rows(np.array([0, 1])).limits == {}
+    assert found.select_rows(np.array([0, 1])).limits == {}
 
 
 def test_classes_are_no_limits(column):
@@ -156,7 +156,7 @@ def test_a_header_longer_than_a_sample_is_read(tmp_path):
 
 def test_warnings_of_the_excel_reader_are_not_shown(tmp_path, monkeypatch):
     openpyxl = pytest.importorskip("openpyxl")
-    path, cells_of = tmp_path / "t.xlsx", frame_table._cells_of
+    path, cells_of = tmp_path / "t.xlsx", frame_table._read_cells
     book = openpyxl.Workbook()
     for row in (["x"], [1], [2]):
         book.active.append(row)
@@ -167,7 +167,7 @@ def test_warnings_of_the_excel_reader_are_not_shown(tmp_path, monkeypatch):
         warnings.warn_explicit(said, UserWarning, "_reader.py", 1, "openpyxl.worksheet._reader")
         return cells_of(sheet)
 
-    monkeypatch.setattr(frame_table, "_cells_of", warning)
+    monkeypatch.setattr(frame_table, "_read_cells", warning)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_array_equal(TableFile(path).read(["x"])[0].values, [1, 2])

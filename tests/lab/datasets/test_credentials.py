@@ -8,10 +8,10 @@ from skgpb.exceptions import DatabaseError
 from skgpb.lab.cli import main
 from skgpb.lab.datasets.credentials import (
     check_address,
-    repeated,
-    secrets_of,
-    shown,
-    without_addresses,
+    find_secrets,
+    mask_addresses,
+    safe_address,
+    safe_name,
 )
 from skgpb.lab.datasets.table import TableFile
 from skgpb.lab.experiments import Experiment
@@ -46,9 +46,9 @@ MALFORMED = [
 
 @pytest.mark.parametrize("address", WELL_FORMED + MALFORMED)
 def test_no_part_of_an_address_that_may_be_a_password_is_shown(address):
-    assert PASSWORD not in shown(address)
-    assert PASSWORD not in repeated(address)
-    assert PASSWORD not in without_addresses(f"there is no {address}, or --a={address}")
+    assert PASSWORD not in safe_address(address)
+    assert PASSWORD not in safe_name(address)
+    assert PASSWORD not in mask_addresses(f"there is no {address}, or --a={address}")
     said = ""
     try:
         check_address(address)
@@ -60,19 +60,19 @@ def test_no_part_of_an_address_that_may_be_a_password_is_shown(address):
 def test_what_is_no_password_is_shown(tmp_path):
     names = ["postgresql://db.example:5432/shop", "snowflake://account/db/schema"]
     names += ["mysql://[::1]:3306/shop", "duckdb:///sales.db"]
-    assert [shown(address) for address in WELL_FORMED] == names
+    assert [safe_address(address) for address in WELL_FORMED] == names
     for name in ("sales.parqet", "parts/*.parquet", r"C:\data\sales.parquet", "two words"):
-        assert repeated(name) == shown(name) == name
+        assert safe_name(name) == safe_address(name) == name
     odd = tmp_path / "a=b@c.parquet"
     odd.touch()
-    assert repeated(str(odd)) == str(odd)
-    assert without_addresses("where x = 1, got 'a: b'") == "where x = 1, got 'a: b'"
+    assert safe_name(str(odd)) == str(odd)
+    assert mask_addresses("where x = 1, got 'a: b'") == "where x = 1, got 'a: b'"
 
 
 @pytest.mark.parametrize("address", [*WELL_FORMED, *MALFORMED[-7:]])
 def test_a_driver_that_repeats_a_part_of_an_address_does_not_tell_the_password(address):
     said = f"cannot find {address.rpartition('://')[2]} of S3cr3t%40"
-    for secret in secrets_of(address):
+    for secret in find_secrets(address):
         said = said.replace(secret, "***")
     if address != "postgresql://ann@S3cr3t:host/shop":  # there it is the host
         assert PASSWORD not in said

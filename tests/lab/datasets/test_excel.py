@@ -76,7 +76,7 @@ def test_a_far_cell_takes_no_memory(tmp_path, monkeypatch, spelling):
 )
 def test_tables_that_span_too_much_are_refused(tmp_path, monkeypatch, rows):
     monkeypatch.setattr(frame_table, "MOST_CELLS", 200_000)
-    monkeypatch.setattr(frame_table, "LOOKED_AT", 200_000)
+    monkeypatch.setattr(frame_table, "MOST_READ", 200_000)
     monkeypatch.setattr(frame_table, "MOST_ROWS", 1000)
     table = TableFile(packed(tmp_path / "t.xlsx", with_rows(rows)))
     with pytest.raises(ValueError, match=r"t\.xlsx spans more than 1,000 rows or 200,000 cell"):

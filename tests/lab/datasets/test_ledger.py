@@ -137,7 +137,7 @@ def test_two_names_of_one_file_are_one_account(path, link):
     link(path, name)
     two = office(name)
     with ThreadPoolExecutor(1) as thread:
-        with one._account.alone():
+        with one._account.exclusive():
             told = thread.submit(two.answer, np.arange(10, 40), 1.0)
             assert not wait([told], 0.3).done
             one.answer(np.arange(20), share=1.0)

@@ -253,7 +253,7 @@ def test_a_run_on_processes_ends_with_its_first_answer_and_not_with_a_budget_eac
 
 
 def test_randomness_is_the_operating_systems_unless_it_is_given():
-    assert isinstance(make(random_state=None)._dice, random.SystemRandom)
+    assert isinstance(make(random_state=None)._random, random.SystemRandom)
     group = np.arange(N)
     assert make(random_state=None).answer(group) != make(random_state=None).answer(group)
     assert make(random_state=3).answer(group) == make(random_state=3).answer(group)

@@ -179,7 +179,7 @@ def test_an_answer_is_needed_without_a_score(tmp_path):
     ("options", "message"),
     [
         ({"score": "oil + yield"}, "'oil' is one of a list"),
-        ({"score": "2 * heat"}, "computed from what is measured"),
+        ({"score": "2 * heat"}, "needs the name of a measurement"),
         ({"score": "yield +"}, "a score is arithmetic"),
         ({"score": SCORE, "regions": True}, "score is for single settings, not for regions"),
     ],

@@ -68,7 +68,7 @@ def test_all_rows_of_a_small_table_are_searched(parquet):
 
 
 def test_a_large_table_is_searched_on_a_sample_and_confirmed_on_all_rows(parquet, monkeypatch):
-    monkeypatch.setattr(search, "SMALLEST", 50_000)
+    monkeypatch.setattr(search, "SMALLEST_SAMPLED", 50_000)
     columns, inside = planted(100_000)
     name = parquet(columns)
     table = IbisTable(connect(name), FEATURES, "y")
@@ -110,7 +110,7 @@ def test_nothing_but_counts_and_averages_leaves_the_database(parquet, monkeypatc
 @pytest.mark.parametrize("sampled", [False, True])
 def test_noise_is_called_chance(parquet, monkeypatch, sampled):
     if sampled:
-        monkeypatch.setattr(search, "SMALLEST", 5000)
+        monkeypatch.setattr(search, "SMALLEST_SAMPLED", 5000)
     real, inside = 0, 0
     for seed in range(10):
         columns, _ = planted(10_000, seed, effect=0.0)

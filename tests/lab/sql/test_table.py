@@ -104,7 +104,7 @@ def boxes_of(levels, n_boxes, seed=0):
             side = each.side(inside)
             if side is not None and rng.random() < 0.4:
                 sides[each.name] = side
-        yield Subgroup.of(sides)
+        yield Subgroup.from_sides(sides)
 
 
 def test_a_database_answers_as_masks_of_its_rows_do(parquet):

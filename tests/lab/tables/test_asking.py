@@ -9,7 +9,7 @@ from scipy.optimize import check_grad, minimize
 from scipy.stats import norm
 
 from skgpb.lab.tables import MemoryTable
-from skgpb.lab.tables.asking import CONFIRMED, NoisyAverages, _Asking, search_by_asking
+from skgpb.lab.tables.asking import BETTER_REPEATED, NoisyAverages, _Asking, search_by_asking
 from skgpb.lab.tables.model import N_CATEGORIES, GroupModel, _bins
 
 
@@ -132,8 +132,8 @@ def test_a_table_is_parted_into_groups_that_are_large_enough(seed):
     table, y = mixed(seed=seed)
     oracle = NoisyAverages(y, 0.1)
     asking = _Asking(table, oracle, 9, 50, 1.0, None, np.random.default_rng(seed), lambda: None)
-    parts = asking.parted(20)
-    rows = [asking.group_of(inside).rows for inside in parts]
+    parts = asking.random_partition(20)
+    rows = [asking.get_group(inside).rows for inside in parts]
     assert 16 <= len(parts) <= 20 and min(map(len, rows)) >= 9
     assert_array_equal(np.sort(np.concatenate(rows)), np.arange(240))
     for inside, members in zip(parts, rows, strict=True):
@@ -145,15 +145,15 @@ def test_a_group_may_have_just_as_many_rows_as_it_must_have():
     table, y = MemoryTable({"x": np.arange(24.0)}, np.zeros(24)), np.zeros(24)
     oracle = NoisyAverages(y, 0.1)
     asking = _Asking(table, oracle, 12, 50, 1.0, None, np.random.default_rng(0), lambda: None)
-    assert [len(asking.group_of(inside).rows) for inside in asking.parted(2)] == [12, 12]
+    assert [len(asking.get_group(inside).rows) for inside in asking.random_partition(2)] == [12, 12]
 
 
 def test_of_a_large_table_some_rows_are_searched_and_all_are_asked_about(monkeypatch):
     monkeypatch.setattr("skgpb.lab.tables.asking.MOST_ROWS", 160)
     monkeypatch.setattr("skgpb.lab.tables.asking.MIN_R2", -np.inf)
-    boxes, propose = [], _Asking.proposed
+    boxes, propose = [], _Asking.propose
     monkeypatch.setattr(
-        _Asking, "proposed", lambda *given: boxes.append(propose(*given)) or boxes[-1]
+        _Asking, "propose", lambda *given: boxes.append(propose(*given)) or boxes[-1]
     )
     table, y = mixed()
     found = search_by_asking(table, NoisyAverages(y, 0.05), 12, 60)
@@ -203,15 +203,15 @@ def test_where_the_model_foretells_nothing_halving_takes_over():
     # Over 100 seeds in 0.76 of them: fewer than 5 of 20 have a probability below 1e-6.
     assert [each.engine for each in found].count("halving") >= 5
     # Answers say little, and so does what is known of the best: 0.15 +- 0.06.
-    assert np.mean([each.mean[each.place] - each.mean[0] for each in found]) < 0.25
+    assert np.mean([each.mean[each.index] - each.mean[0] for each in found]) < 0.25
 
 
 @pytest.mark.parametrize(("share", "engine"), [(-np.inf, "model"), (1.0, "halving")])
 def test_the_engine_is_chosen_by_what_the_model_foretells(share, engine, monkeypatch):
     monkeypatch.setattr("skgpb.lab.tables.asking.MIN_R2", share)
     proposed = []
-    propose = _Asking.proposed
-    monkeypatch.setattr(_Asking, "proposed", lambda *given: proposed.append(1) or propose(*given))
+    propose = _Asking.propose
+    monkeypatch.setattr(_Asking, "propose", lambda *given: proposed.append(1) or propose(*given))
     assert of_noise(0).engine == engine
     assert bool(proposed) == (engine == "model")
 
@@ -222,10 +222,13 @@ def test_what_is_recommended_is_the_best_of_what_is_known_to_be_better_than_all_
         found = of_noise(seed)
         lead = found.mean - found.mean[0]
         apart = np.eye(len(lead)) - np.eye(len(lead))[0]
-        sure = norm.cdf(lead / np.sqrt(np.diag(apart @ found.cov @ apart.T) + 1e-12)) >= CONFIRMED
+        sure = (
+            norm.cdf(lead / np.sqrt(np.diag(apart @ found.cov @ apart.T) + 1e-12))
+            >= BETTER_REPEATED
+        )
         sure[0] = True
         least.append(sure.sum())
-        assert found.place == np.flatnonzero(sure)[found.mean[sure].argmax()]
+        assert found.index == np.flatnonzero(sure)[found.mean[sure].argmax()]
     assert max(least) > 1
 
 
@@ -235,7 +238,7 @@ def test_enough_is_known_once_no_other_group_can_be_much_better():
     asking = _Asking(table, oracle, 12, 60, 1.0, None, rng, lambda: None, confidence=0.9)
     asking.run()
     some = asking.groups[1:6]
-    mean, cov = (each[1:6] for each in asking.known())
+    mean, cov = (each[1:6] for each in asking.posterior())
     apart = np.eye(5) - np.eye(5)[mean.argmax()]
     spread = np.sqrt(np.maximum(np.diag(apart @ cov[:, 1:6] @ apart.T), 0.0))
     more = mean - mean.max() + norm.isf(0.1 / 4) * spread
@@ -278,7 +281,7 @@ def test_the_better_half_is_asked_on():
     table, y = mixed()
     oracle = NoisyAverages(y, 0.01)
     asking = _Asking(table, oracle, 9, 60, 1.0, None, np.random.default_rng(0), lambda: None)
-    groups = [asking.group_of(inside) for inside in asking.parted(8)]
+    groups = [asking.get_group(inside) for inside in asking.random_partition(8)]
     asking.ask_all(groups, 0.1)
     asking._halve(groups)
     averages = [y[group.rows].mean() for group in groups]

@@ -9,7 +9,7 @@ import pytest
 
 from skgpb.exceptions import DataWarning
 from skgpb.lab.tables import BestSubgroup
-from skgpb.lab.tables.checks import identity_of, missing_code, repeats
+from skgpb.lab.tables.checks import find_identity, missing_code, repeats
 
 
 def values(n=400):
@@ -65,15 +65,15 @@ def people(n_people=30, each=10):
 
 def test_an_identity_is_recognised_by_what_is_the_same_for_it():
     columns = people()
-    assert identity_of(columns) == "who"
+    assert find_identity(columns) == "who"
     columns["who"] = np.array([f"P{each:g}" for each in columns["who"]], dtype=object)
-    assert identity_of(columns) == "who"
+    assert find_identity(columns) == "who"
 
 
 @pytest.mark.parametrize("name", ["patient", "Patient ID", "customer_no", "userId", "id"])
 def test_an_identity_is_recognised_by_its_name(name):
     columns = {name: np.arange(300.0) % 40, "x": np.random.default_rng(5).random(300)}
-    assert identity_of(columns) == name
+    assert find_identity(columns) == name
 
 
 def test_what_only_looks_like_an_identity_is_none():
@@ -85,7 +85,7 @@ def test_what_only_looks_like_an_identity_is_none():
         "dose": rng.random(400),
         "id": np.arange(400.0),  # does not repeat
     }
-    assert identity_of(columns) is None
+    assert find_identity(columns) is None
 
 
 @pytest.mark.parametrize(("n_values", "found"), [(10, "who"), (11, None)])
@@ -95,7 +95,7 @@ def test_what_has_ten_values_for_each_number_may_be_the_same_for_it_but_for_slip
     slips = np.tile(np.maximum(np.arange(400) - 400 + n_values, 0), 5)
     own = n_values * who + 0.5  # no whole numbers, which might be an identity themselves
     columns = {"who": who, "size": own + slips, "weight": own - slips}
-    assert identity_of(columns) == found
+    assert find_identity(columns) == found
 
 
 def test_rows_that_repeat_are_counted():
@@ -130,7 +130,7 @@ def test_the_estimator_warns_of_codes_and_of_rows_that_repeat():
     [
         (np.arange(30), "groups must have shape (300,), got (30,)"),
         (np.arange(300) % 3, "groups must have at least 5 different values, got 3"),
-        ([None, *range(299)], "got a missing value"),
+        ([None, *range(299)], "groups must not have missing values, got None in 1 of 300 rows"),
     ],
 )
 def test_groups_that_mean_nothing_are_refused(groups, says):

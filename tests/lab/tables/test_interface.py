@@ -59,7 +59,7 @@ def boxes_of(table, seed=0, n_boxes=20):
                 side = levels.side(inside)
                 if side is not None:
                     sides[levels.name] = side
-        yield Subgroup.of(sides)
+        yield Subgroup.from_sides(sides)
 
 
 @pytest.mark.parametrize("n_bins", [8, 128])
@@ -108,7 +108,7 @@ def test_a_value_that_is_frequent_has_a_level_of_its_own():
 
 
 def test_boxes_are_values():
-    box = Subgroup.of({"a": Range(1, None), "b": Categories(("x",), missing=True)})
+    box = Subgroup.from_sides({"a": Range(1, None), "b": Categories(("x",), missing=True)})
     again = pickle.loads(pickle.dumps(box))
     assert again == box
     assert hash(again) == hash(box)

@@ -15,11 +15,11 @@ from skgpb.lab.tables.search import (
     QueriedSides,
     RowSides,
     SubgroupPath,
-    ends_of,
+    count_ends,
     peel,
     recommend,
     search_rows,
-    standardized,
+    standardize,
 )
 
 
@@ -146,7 +146,7 @@ def test_a_table_that_is_asked_is_also_searched_from_given_groups():
     narrow = 1.6 * (np.abs(X - 0.85) < 0.07).all(axis=1)
     table = MemoryTable(X, broad + narrow + 0.5 * rng.normal(size=8000))
     ends = [levels.edges[90] for levels in table.levels]
-    near = Subgroup.of({"x0": Range(ends[0], None), "x1": Range(ends[1], None)})
+    near = Subgroup.from_sides({"x0": Range(ends[0], None), "x1": Range(ends[1], None)})
     without = find_subgroup(Asked(table), 80)
     group = find_subgroup(Asked(table), 80, starts=[near])
     assert without.mean < 1.3 < group.mean
@@ -174,12 +174,12 @@ def test_categories_and_missing_values_are_chosen_by_what_they_average():
 def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
     rng = np.random.default_rng(seed)
     shop, x = rng.integers(0, 6, 600), rng.random(600)
-    y = standardized((x > 0.5) + rng.normal(size=600))  # shops hardly differ
+    y = standardize((x > 0.5) + rng.normal(size=600))  # shops hardly differ
     found = []
     for names in ("abcdef", "fedcba", "cfbead"):
         table = MemoryTable({"shop": np.array(list(names), dtype=object)[shop], "x": x}, y)
         low = next(edge for edge in table.levels[1].edges if edge > 0.49)
-        box = Subgroup.of({"shop": Categories((names[2], names[3])), "x": Range(low=low)})
+        box = Subgroup.from_sides({"shop": Categories((names[2], names[3])), "x": Range(low=low)})
         inside = recommend(
             table, y, SimpleNamespace(inside=[table.shape.inside(box)], largest=lambda _: 0)
         )
@@ -193,11 +193,11 @@ def test_missing_values_are_kept_out_only_where_they_average_less(low):
     rng = np.random.default_rng(0)
     x, other = rng.random(900), rng.random(900)
     missing = rng.random(900) < 0.2
-    y = standardized((x > 0.5) - 2.0 * (low & missing) + 0.5 * rng.normal(size=900))
+    y = standardize((x > 0.5) - 2.0 * (low & missing) + 0.5 * rng.normal(size=900))
     columns = {"x": x, "other": np.where(missing, np.nan, other), "last": rng.random(900)}
     table = MemoryTable(columns, y)
     edge = next(edge for edge in table.levels[0].edges if edge > 0.49)
-    box = Subgroup.of({"x": Range(low=edge), "other": Range()})
+    box = Subgroup.from_sides({"x": Range(low=edge), "other": Range()})
     inside = table.shape.inside(box)
     inside[table.shape.offsets[2] - 1] = 0
     inside = recommend(table, y, SimpleNamespace(inside=[inside], largest=lambda _: 0))
@@ -210,7 +210,7 @@ def test_no_group_has_fewer_rows_than_it_must_have(min_rows):
     X, y = rng.normal(size=(500, 3)), rng.standard_cauchy(500)
     table = MemoryTable(X, y)
     assert find_subgroup(table, min_rows).n >= min_rows
-    found = search_rows(table, standardized(y), min_rows)
+    found = search_rows(table, standardize(y), min_rows)
     assert found.n.min() >= min_rows
 
 
@@ -228,7 +228,7 @@ def test_a_target_that_is_constant_recommends_all_rows():
 def test_asked_sides_know_what_moving_sides_count():
     X, y, _ = planted(n=500)
     table = MemoryTable(X, y, n_bins=6)
-    asked, sides = QueriedSides(Asked(table)), RowSides(table, standardized(y))
+    asked, sides = QueriedSides(Asked(table)), RowSides(table, standardize(y))
     for price in (0.1, 0.4):
         asked.ascend(price, 0.5, 20.0, 50)
         sides.begin(asked.box)
@@ -254,7 +254,9 @@ def test_differences_within_the_error_of_blocks_do_not_decide():
                 inflation = sides.inflation(
                     wrapped.totals([sides.shape.subgroup(each) for each in trajectory.inside])
                 )
-            found = SubgroupPath.of([trajectory], sides.shape, table.n_rows, inflation)
+            found = SubgroupPath.from_trajectories(
+                [trajectory], sides.shape, table.n_rows, inflation
+            )
             # With two ends, the average is 4.2 standard errors above that of the table.
             chosen[type(wrapped)] += found.most_evidence > 10.0
     assert chosen[Asked] == 10
@@ -280,14 +282,14 @@ def test_ends_of_boxes_are_counted():
     boxes[1, 0] = 0  # an end of a
     boxes[2, [0, 3, 4]] = 0  # both, and missing values
     boxes[3, 6] = 0  # one of three categories
-    np.testing.assert_allclose(ends_of(boxes, shape), [0, 1, 3, 1.3])
+    np.testing.assert_allclose(count_ends(boxes, shape), [0, 1, 3, 1.3])
 
 
 def test_what_is_believed_of_an_average_is_what_its_ends_leave():
     shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
     inside = np.array([shape.everything, shape.everything])
     inside[1, :50] = 0
-    found = SubgroupPath.of(
+    found = SubgroupPath.from_trajectories(
         [PeelingTrajectory(np.array([100.0, 50.0]), np.array([0.0, 0.8]), inside)], shape, 100
     )
     # 0.8 squared, times 50 rows, over one half of the table; less one end.
@@ -298,7 +300,7 @@ def test_what_is_believed_of_an_average_is_what_its_ends_leave():
 
 def test_a_box_may_begin_where_no_level_does_once_it_is_only_counted():
     table = MemoryTable({"x": [1.0, 2.0, 3.0]}, [1, 2, 3])
-    assert table.totals([Subgroup.of({"x": Range(1.2, None)})]).n.tolist() == [2]
+    assert table.totals([Subgroup.from_sides({"x": Range(1.2, None)})]).n.tolist() == [2]
 
 
 @pytest.mark.parametrize("max_calls", [1, 2, 5])
@@ -331,4 +333,4 @@ def test_boxes_and_levels_are_the_same_both_ways():
     box = shape.subgroup(inside)
     np.testing.assert_array_equal(shape.inside(box), inside)
     with pytest.raises(ValueError, match="not a side of 'b', a category"):
-        shape.inside(Subgroup.of({"b": Range(1, 2)}))
+        shape.inside(Subgroup.from_sides({"b": Range(1, 2)}))

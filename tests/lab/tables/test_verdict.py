@@ -8,16 +8,16 @@ from numpy.testing import assert_array_equal
 from scipy.stats import binom, binomtest, t
 
 from skgpb.lab.tables import MemoryTable, verdict
-from skgpb.lab.tables.crossfit import N_FOLDS, TOLERANCES, CrossFit, cross_fit, folds_of
+from skgpb.lab.tables.crossfit import N_FOLDS, TOLERANCES, CrossFit, assign_folds, cross_fit
 from skgpb.lab.tables.finding import find_and_judge
-from skgpb.lab.tables.search import search_rows, standardized
+from skgpb.lab.tables.search import search_rows, standardize
 from skgpb.lab.tables.verdict import (
     LEVEL,
     OutlierLimits,
-    chance_of,
-    expected,
+    estimate_average,
+    grouped_permutation,
+    permutation_test,
     share_interval,
-    shuffled,
 )
 
 LAWS = {
@@ -96,7 +96,7 @@ def test_intervals_hold_for_new_rows():
         y = high * inside + rng.normal(size=len(X))
         table = MemoryTable(X[:n], y[:n])
         least = int(n * (0.02, 0.06)[i // 8 % 2])
-        found = search_rows(table, standardized(table.y), least)
+        found = search_rows(table, standardize(table.y), least)
         finding = find_and_judge(table, least, n_permutations=1)
         new = MemoryTable(X[n:], y[n:])
         truth = new.y[new.rows(finding.subgroup)].mean()
@@ -135,10 +135,12 @@ def test_the_lowest_average_is_judged_as_the_highest_of_what_is_negated():
 def test_p_values_count_this_table_among_those_without_a_group():
     rng = np.random.default_rng(3)
     X, y = half_a_deviation(rng, 600, 2, 0.3)
-    table, target = MemoryTable(X, y), standardized(y)
+    table, target = MemoryTable(X, y), standardize(y)
     found = search_rows(table, target, 30)
     alone = np.arange(600)
-    p_value, n, n_as_good = chance_of(table, y, 30, found, alone, np.random.default_rng(4), 60)
+    p_value, n, n_as_good = permutation_test(
+        table, y, 30, found, alone, np.random.default_rng(4), 60
+    )
     dealt = np.random.default_rng(4)
     most = [search_rows(table, dealt.permutation(target), 30).most_evidence for _ in range(60)]
     as_much = sum(each >= found.most_evidence for each in most)
@@ -169,15 +171,15 @@ def test_a_wild_value_is_named_and_hides_nothing():
 def test_values_of_tame_laws_are_not_wild(law):
     rng = np.random.default_rng(6)
     y = LAWS[law](rng, 2000)
-    limits = OutlierLimits.of(y, 20)
+    limits = OutlierLimits.from_target(y, 20)
     assert not len(limits.outliers)
-    assert limits.clipped(y) is y
+    assert limits.clip(y) is y
 
 
 def test_a_yes_that_is_rare_is_not_wild():
     y = np.zeros(2000)
     y[:4] = 1.0
-    assert len(OutlierLimits.of(y, 40).outliers) == 0
+    assert len(OutlierLimits.from_target(y, 40).outliers) == 0
 
 
 @pytest.mark.parametrize("n", [4, 7])
@@ -208,9 +210,9 @@ def test_some_rows_of_a_large_table_are_enough_for_a_verdict(monkeypatch):
     monkeypatch.setattr(verdict, "FEWEST_DRAWN", 100)
     for target, says in ((y, "real"), (rng.permutation(y), "chance")):
         table = MemoryTable(X, target)
-        found = search_rows(table, standardized(target), 300)
+        found = search_rows(table, standardize(target), 300)
         sizes.clear()
-        p_value, _, _ = chance_of(table, target, 300, found, np.arange(6000), rng, 60)
+        p_value, _, _ = permutation_test(table, target, 300, found, np.arange(6000), rng, 60)
         assert (p_value <= LEVEL) == (says == "real")
         assert set(sizes) == {(2000, 100)}
 
@@ -257,7 +259,7 @@ def test_an_effect_of_patients_is_not_one_of_their_features(sizes):
 @pytest.mark.parametrize("sizes", [[10] * 30, [1, 2, 3, 40], np.arange(1, 30)])
 def test_shuffled_targets_of_a_group_come_from_one_group_of_about_its_size(sizes):
     groups = np.random.default_rng(22).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    source = shuffled(groups, np.random.default_rng(23))
+    source = grouped_permutation(groups, np.random.default_rng(23))
     for group in range(len(sizes)):
         givers = set(groups[source[groups == group]])
         assert len(givers) == 1
@@ -268,7 +270,7 @@ def test_shuffled_targets_of_a_group_come_from_one_group_of_about_its_size(sizes
 
 
 def test_independent_rows_are_shuffled_one_by_one():
-    source = shuffled(np.arange(50), np.random.default_rng(24))
+    source = grouped_permutation(np.arange(50), np.random.default_rng(24))
     assert sorted(source.tolist()) == list(range(50))
 
 
@@ -360,10 +362,10 @@ def test_intervals_of_shares_are_shares_and_hold(share):
 def test_shares_of_two_other_values_are_between_them():
     rng = np.random.default_rng(28)
     y = np.where(rng.random(500) < 0.02, 7.0, 3.0)
-    low, high = expected(y[:60], np.arange(60), y)[1]
+    low, high = estimate_average(y[:60], np.arange(60), y)[1]
     assert 3.0 <= low < high <= 7.0
     yes = (y[:60] == 7.0).sum()
-    ends = share_interval(yes / 60, 60 / verdict.WIDER**2)
+    ends = share_interval(yes / 60, 60 / verdict.ERROR_FACTOR**2)
     np.testing.assert_allclose([low, high], 3.0 + 4.0 * np.array(ends))
 
 
@@ -377,10 +379,10 @@ def test_intervals_of_skewed_targets_hold_where_those_of_student_do_not():
     held, student = [], []
     for seed in range(400):
         values = np.random.default_rng([29, seed]).lognormal(sigma=1.2, size=40)
-        average, (low, high) = expected(values, np.arange(40), values)
+        average, (low, high) = estimate_average(values, np.arange(40), values)
         truth = np.exp(0.72)
         held.append(low <= truth <= high)
-        half = verdict.WIDER * values.std(ddof=1) / np.sqrt(40) * t.isf(0.025, 39)
+        half = verdict.ERROR_FACTOR * values.std(ddof=1) / np.sqrt(40) * t.isf(0.025, 39)
         student.append(abs(truth - average) <= half)
     assert np.mean(held) >= 0.93
     assert np.mean(student) < np.mean(held)
@@ -388,15 +390,15 @@ def test_intervals_of_skewed_targets_hold_where_those_of_student_do_not():
 
 def test_two_groups_of_rows_have_an_interval_and_one_has_none():
     values = np.array([1.0, 2.0, 4.0, 5.0])  # two pairs, 1.5 below and above their average
-    average, ends = expected(values, np.array([0, 0, 1, 1]), values)
-    half = verdict.WIDER * 1.5 * t.isf(0.025, 1)
+    average, ends = estimate_average(values, np.array([0, 0, 1, 1]), values)
+    half = verdict.ERROR_FACTOR * 1.5 * t.isf(0.025, 1)
     np.testing.assert_allclose([average, *ends], [3.0, 3.0 - half, 3.0 + half])
-    assert expected(values, np.zeros(4, dtype=int), values) == (None, None)
+    assert estimate_average(values, np.zeros(4, dtype=int), values) == (None, None)
 
 
 def test_values_that_are_all_the_same_are_not_known_for_sure():
     y = np.concatenate([np.zeros(40), np.arange(60.0)])
-    low, high = expected(y[:40], np.arange(40), y)[1]
+    low, high = estimate_average(y[:40], np.arange(40), y)[1]
     assert low < 0.0 < high
 
 
@@ -430,7 +432,7 @@ def test_the_largest_size_that_is_as_good_as_the_first_is_taken(monkeypatch):
         assert all(other is first for _, other, _ in asked[i : i + sizes])
         best = max(k for k in range(sizes) if asked[i + k][2])
         taken.add(best)
-        folds = folds_of(groups, np.random.default_rng(0))
+        folds = assign_folds(groups, np.random.default_rng(0))
         assert_array_equal(asked[i + best][0].rows, folds != fold)
         inside += np.flatnonzero(asked[i + best][0].inside & (folds == fold)).tolist()
     assert taken == set(range(sizes))
