@@ -74,5 +74,7 @@ def test_features_must_be_of_one_campaign(bandit, features):
 
 def test_campaigns_have_no_contexts():
     campaign = GPUCBOptimizer(arms=AMOUNTS, context_bounds=[(0, 7)])
-    with pytest.raises(ValueError, match=r"'video' must have context_bounds=None, got \[\(0, 7\)\]"):
+    with pytest.raises(
+        ValueError, match=r"'video' must have context_bounds=None, got \[\(0, 7\)\]"
+    ):
         CombinatorialBandit([("video", campaign)], budget=9).ask(context=3)
