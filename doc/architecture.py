@@ -13,17 +13,17 @@ from textwrap import wrap
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skgpb"
 
-# Floors from top to bottom: the rooms on each, what is in them, and left and right ends. The eight
+# Floors from top to bottom: the rooms on each, what is in them, and left and right ends. The ten
 # ideas of the page are in capitals.
 FLOORS: list[dict[str, tuple[str, int, int]]] = [
     {"lab": ("commands, app, experiments in files, tables, SQL", 0, 520)},
     {
         "integrations": ("Optuna, pandas", 0, 120),
-        "plotting": ("displays", 135, 230),
-        "model_selection": ("hyperparameters", 245, 400),
+        "model_selection": ("hyperparameters", 135, 290),
+        "plotting": ("displays", 305, 400),
         "problems": ("known optima", 415, 520),
     },
-    {"optimizers": ("LOOP and STRATEGY; the ROUND, and a RULE in each file", 0, 520)},
+    {"optimizers": ("SEARCH, RUN and LOOP; the ROUND, and a RULE in each file", 0, 520)},
     {
         "domains": ("LAYOUT and SET", 0, 160),
         "surrogate": ("POSTERIOR, model", 180, 340),
