@@ -10,7 +10,7 @@ from skgpb.domains import Allocation, Arm, Box, PointsQuery
 from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.box_candidates import BoxCandidates
-from skgpb.domains.candidates import Incumbents
+from skgpb.domains.candidates import Incumbents, points_in
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
@@ -86,6 +86,20 @@ def test_candidates_are_the_grid_of_theorem_2_while_they_can():
     assert box.make_candidates(2, 0.1, lambda: 0.3)
     assert len(box) == np.ceil(8 * np.sqrt(2) * 0.3 * np.sqrt(np.log(20))) ** 2 == 36
     assert not box.adaptive
+
+
+@pytest.mark.parametrize("n", [1, 9, 60, 1000])
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_a_box_has_the_least_grid_of_so_many_points_in_few_dimensions(d, n):
+    box = np.array([[0.0, 1.0 + axis] for axis in range(d)])
+    points, shape = points_in(box, n)
+    assert ((points >= box[:, 0]) & (points <= box[:, 1])).all()
+    if d <= defaults.GRID_DIMENSIONS:
+        least = next(k for k in range(1, n + 1) if k**d >= n)
+        assert shape == (min(least, defaults.GRID_PER_AXIS),) * d
+        assert len(np.unique(points, axis=0)) == np.prod(shape)
+    else:
+        assert shape is None and len(points) == n
 
 
 def test_candidates_that_are_too_many_are_spread_and_a_quarter_follows():

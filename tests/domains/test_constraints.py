@@ -129,6 +129,15 @@ def test_what_has_no_steps_makes_up_for_what_has(sides, kind):
     assert {(each["k"], each["x"]) for each in settings} == {(40 + i, 10 - i) for i in range(11)}
 
 
+def test_equations_of_different_sides_hold_at_once():
+    box = Box(dict.fromkeys("ABCD", (0, 1)), ["A + B = 1", "C + D = 1"])
+    space = ParameterSpace.from_bounds(box)
+    points = space.feasible.sample(50, np.full(4, 0.3))
+    assert_allclose(points[:, :2].sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    assert_allclose(points[:, 2:].sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    assert len(np.unique(points, axis=0)) == 50
+
+
 def test_of_few_steps_all_are_candidates_and_no_others():
     box = Box({"A": Steps(0, 1, 0.25), "B": Steps(10, 20, 5)})
     opt = GPUCBOptimizer(bounds=box, random_state=0).start()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, geom, loguniform, poisson, randint
 
-from skgpb.domains.cells import Cells
+from skgpb.domains.cells import FEWEST, MOST_SIZES, Cells, frequent_sizes
 from skgpb.domains.mixed import MixedPartition, deepest_cut
 from skgpb.domains.space import Choice, IntegerQuantile, ParameterSpace
 from skgpb.domains.value_ranges import Placed, cut, points_per_side, spread
@@ -227,3 +227,15 @@ def test_a_cell_of_one_setting_is_a_point_and_others_have_a_value_of_each_side(s
     )
     bounds = np.array([[0.0, 4.0], [0.0, 1.0], [0.0, 1.0]])
     assert_array_equal(Cells(size).sides(bounds, space), [sides])
+
+
+def test_sizes_that_many_boxes_have_are_recognised_wherever_these_lie():
+    rng = np.random.default_rng(0)
+    n_of = {(0.1, 0.2): FEWEST + 2, (0.3, 0.0): FEWEST, (0.5, 0.5): FEWEST - 1, (0.0, 0.0): 9}
+    n_of |= {(0.7, i / 100): FEWEST + 2 + i for i in range(1, MOST_SIZES - 2)}
+    sizes = np.repeat(list(n_of), list(n_of.values()), axis=0)
+    lower = rng.random(sizes.shape)
+    found = frequent_sizes(np.hstack([lower, lower + sizes])[rng.permutation(len(sizes))])
+    frequent = {size for size, n in n_of.items() if n >= FEWEST}  # and that of points
+    assert {tuple(size) for size in found.round(9).tolist()} == frequent
+    assert len(found) == len(frequent) == MOST_SIZES

@@ -88,6 +88,15 @@ def test_balls_resolve_those_of_any_radius_and_those_inside(spec):
             balls.resolve(query)
 
 
+def test_finer_balls_are_at_the_centre_of_a_ball_and_half_its_radius_away():
+    balls = Balls(BOUNDS, ChebyshevCovering(2), None)
+    center, diameter = balls.front(0)[0][0], balls.covering.diameter
+    for depth in (1, 2):
+        steps = {tuple(c - center) for c, _, _ in balls.finer([(center, depth - 1, 0)], 5)}
+        half = diameter * 0.5**depth
+        assert steps == {(0, 0), (half, 0), (-half, 0), (0, half), (0, -half)}
+
+
 def test_the_balls_as_arrays_know_which_made_which_necessary():
     balls = Balls(BOUNDS, ChebyshevCovering(2), None)
     added = [balls.shrink(ball) for ball in (0, 0, 0, 1, 1)]

@@ -52,6 +52,15 @@ def test_clipped_points_are_recognised_and_uncensored():
     assert std[0, 0] == pytest.approx(clipped.std(), abs=0.04)
 
 
+def test_a_mirrored_sample_has_mirrored_windows():
+    X, A = pairs(200, clip=True)
+    scatter, mirrored = RidgeScatter(X, A), RidgeScatter(-X, A)
+    grid = np.linspace(0.0, 1.0, 5)[:, None]
+    (mean, std), (other, same) = scatter.windows(grid), mirrored.windows(grid)
+    np.testing.assert_allclose(other, -mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(same, std, rtol=1e-9)
+
+
 def test_moments_after_clipping_equal_simulation():
     scatter = RidgeScatter(*pairs(100))
     scatter.tau, scatter.faces = np.array([0.5, 0.5]), np.array([[0.0, -np.inf], [1.0, np.inf]])

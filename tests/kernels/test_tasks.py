@@ -73,8 +73,10 @@ def test_a_sum_has_a_resemblance_for_each_length_scale():
     assert_allclose(K[1, 2], 2.0 * np.exp(-0.08) + np.exp(-8.0))
 
 
+@pytest.mark.parametrize("at_once", [2**16, 20])
 @pytest.mark.parametrize("fixed", [{}, {"W_bounds": "fixed"}, {"kappa_bounds": "fixed"}], ids=str)
-def test_learning_contracts_with_its_derivatives(fixed):
+def test_learning_contracts_with_its_derivatives(fixed, at_once, monkeypatch):
+    monkeypatch.setattr("skgpb.surrogate.kernel_parts.PAIRS_AT_ONCE", at_once)
     kernel = made(2.0 * RBF([0.3, 0.7]), **fixed).set_params(kappa=[0.2, 0.3, 0.5])
     kernel = kernel + Tasks(ConstantKernel(0.5), 0, n_tasks=3)
     K, gradient = kernel(MIXED, eval_gradient=True)

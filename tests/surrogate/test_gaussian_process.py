@@ -324,6 +324,16 @@ def test_the_smallest_jitter_that_helps_is_added_or_nothing_changes():
     assert_allclose(gp.noises(), [0.0, 4e-10])
 
 
+def test_exact_answers_come_back_from_what_is_kept():
+    gp, X = GaussianProcess(RBF(0.3), 1), np.array([[0.1], [0.6]])
+    for x, y in zip(X, (1.0, -2.0), strict=True):
+        gp.observe(x[np.newaxis], y, 0.0)
+    again = gp.without_answers(gp.kernel)
+    again._answers = gp._answers
+    assert_array_equal(again.noises(), [0.0, 0.0])
+    assert_allclose(again.moments(X), [1.0, -2.0])
+
+
 class Impossible(RBF):
     """Covariances of 2 between points of variance 1."""
 

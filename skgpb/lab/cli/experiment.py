@@ -456,8 +456,8 @@ def _tell(arguments: argparse.Namespace) -> Output:
         ]
         for value, each in surprises.items():
             warnings.warn(
-                f"{value} is unusual. {describe_surprise(each)} The answer is saved; `undo` removes "
-                "it, `tell --correct` changes it",
+                f"{value} is unusual. {describe_surprise(each)} The answer is saved; `undo` "
+                "removes it, `tell --correct` changes it",
                 UserWarning,
                 stacklevel=2,
             )

@@ -90,8 +90,8 @@ def describe_shift(shift: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> from skgpb.lab.experiments.blocks import shift_in_words
-    >>> shift_in_words({"block": "Ann", "n_answers": 7, "mean": -1.94, "std": 0.31})
+    >>> from skgpb.lab.experiments.blocks import describe_shift
+    >>> describe_shift({"block": "Ann", "n_answers": 7, "mean": -1.94, "std": 0.31})
     '1.94 ± 0.31 below the average'
     """
     mean, std = shift["mean"], shift["std"]

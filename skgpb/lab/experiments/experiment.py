@@ -527,7 +527,7 @@ class Experiment(ExperimentFile):
                 raise ValueError(f"the setting of query {query} is pending already")
             if isinstance(self._optimizer, GPOOOptimizer):
                 raise ValueError(
-                    "regions are not repeated: their averages are not told as replicates"
+                    "repeat needs an experiment over single settings, and this one has regions"
                 )
             events = self._optimizer._events
             self._repeat([*events, ("ask", asked)], len(events))
@@ -1103,7 +1103,7 @@ class Experiment(ExperimentFile):
         """
         with self._reading():
             if all(entry.answer is None for entry in self._entries):
-                raise ValueError("nothing can be expected before the first answer")
+                raise ValueError("expect needs an answer, and there is none so far")
             setting, limits = self._setting(at), outcome_limits(self._optimizer)
             outcomes = judgement.predict_outcomes(self._optimizer, limits, setting)
             return judgement.predict_setting(self._optimizer, setting, self._range) | outcomes

@@ -60,7 +60,7 @@ def read_limits(texts: str | Iterable[str], taken: Iterable[str]) -> Limits:
         for each in required_measurements([name]):
             if each in taken:
                 raise ValueError(
-                    f"a limit is about what else is measured, and {each!r} is a setting or the "
+                    f"a limit needs a further measurement, and {each!r} is a setting or the "
                     f"answer, got {text!r}"
                 )
         ends = [None if found[1] is None else number(found[1], f"a limit of {name}"), None]

@@ -123,12 +123,12 @@ class Score:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             why = f": {error}" if isinstance(error, ValueError) else ""
             raise ValueError(
-                f"a score is arithmetic of what is measured, such as 0.7*yield - 0.3*cost, with "
+                "a score is arithmetic of measurements, such as 0.7*yield - 0.3*cost, with "
                 f"{', '.join(_FUNCTIONS)}; names of several words stand between quotes; got "
                 f"{text!r}{why}"
             ) from None
         if not names:
-            raise ValueError(f"a score is computed from what is measured, got {text!r}")
+            raise ValueError(f"a score needs the name of a measurement, got {text!r}")
         return cls(text, tuple(names), tree)
 
     @classmethod
@@ -217,5 +217,5 @@ def read_score(text: str, ordered: Iterable[str], chosen: Iterable[str]) -> Scor
         if name in score.names:
             raise ValueError(f"a score is computed from numbers, and {name!r} is one of a list")
     if not set(score.names) - set(ordered):
-        raise ValueError(f"a score is computed from what is measured, got {text!r}")
+        raise ValueError(f"a score needs the name of a measurement, got {text!r}")
     return score

@@ -29,7 +29,7 @@ def directions(score: Score, rows: list[dict[str, Any]], names: list[str]) -> li
     return out
 
 
-def not_dominated(Y: np.ndarray) -> np.ndarray:
+def pareto_mask(Y: np.ndarray) -> np.ndarray:
     """Return a mask (n,) of the rows of Y (n, m) that no other row dominates.
 
     A row dominates another if it is at least as large in all columns and larger in one.
@@ -37,7 +37,7 @@ def not_dominated(Y: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> not_dominated(np.array([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [3.0, 1.0]]))
+    >>> pareto_mask(np.array([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [3.0, 1.0]]))
     array([ True,  True, False,  True])
     """
     at_least = (Y[:, np.newaxis] >= Y).all(axis=2)
@@ -83,7 +83,7 @@ def trade_offs(score: Score, entries: list[dict[str, Any]]) -> dict[str, Any] | 
     first = next((state for state in (True, None) if state in within), ...)
     among = np.array([state is first for state in within])
     best = np.zeros(len(good), dtype=bool)
-    best[among] = not_dominated(good[among])
+    best[among] = pareto_mask(good[among])
     return {
         "names": list(names),
         "larger_is_better": [sign > 0.0 for sign in signs],

@@ -472,7 +472,7 @@ class IbisTable:
         return replace(moments, mean=np.where(n > 0, moments.mean + self.mean, 0.0), noise=noise)
 
     def _code(self, levels: Levels) -> str:
-        """Write the level of a value in SQL; the level of a number is found by bisection."""
+        """Write the level of a value in SQL; bisection gives the level of a number."""
         if levels.name in self._codes:
             return _quote(self._codes[levels.name])
 

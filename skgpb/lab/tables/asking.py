@@ -500,7 +500,7 @@ def search_by_asking(
 
     Returns
     -------
-    found : AskedSearch
+    result : AskedSearch
 
     Examples
     --------

@@ -249,7 +249,7 @@ def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> Subgro
 
     Returns
     -------
-    found : SubgroupPath
+    path : SubgroupPath
     """
     sides = RowSides(table, target)
     pairs = _pairs(sides, min_rows)

@@ -114,7 +114,7 @@ class Verdict:
     n_permutations : int
         Number of permuted tables that were searched; fewer if the p-value is soon seen to be large.
     n_as_good : int
-        Number of permuted tables in which the search found as much evidence.
+        Number of permuted tables with as much evidence.
     average : float or None
         Expected average of new rows of the group; None if there are too few held-out rows.
     interval : tuple of float or None
@@ -133,7 +133,7 @@ def permutation_test(
     table: MemoryTable,
     y: np.ndarray,
     min_rows: int,
-    found: SubgroupPath,
+    path: SubgroupPath,
     groups: np.ndarray,
     rng: np.random.Generator,
     n_permutations: int | None = None,
@@ -148,7 +148,7 @@ def permutation_test(
         The target: high is good.
     min_rows : int
         Fewest rows of a group.
-    found : SubgroupPath
+    path : SubgroupPath
         Result of the search of ``standardize(y)``.
     groups : ndarray of shape (n_rows,) of int
         Rows that belong together have the same number, from 0 on.
@@ -166,7 +166,7 @@ def permutation_test(
     if n_permutations is None:
         size = max(1, table.codes.size)
         n_permutations = min(max(PERMUTED_NUMBERS // size - 1, MIN_PERMUTATIONS), MAX_PERMUTATIONS)
-    part, some, least, evidence = table, y, min_rows, found.most_evidence
+    part, some, least, evidence = table, y, min_rows, path.most_evidence
     if table.codes.size > MOST_NUMBERS:
         n_some = max(FEWEST_DRAWN, MOST_NUMBERS // table.codes.shape[1])
         n_groups = int(groups.max()) + 1

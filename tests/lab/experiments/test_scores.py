@@ -12,7 +12,7 @@ from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import write_table
 from skgpb.lab.experiments.scores import Score, desirability
-from skgpb.lab.experiments.trade_offs import hypervolume, not_dominated
+from skgpb.lab.experiments.trade_offs import hypervolume, pareto_mask
 
 SIDES = ["heat=20:90", "oil=A,B"]
 SCORE = "0.7*yield - 0.3*cost"
@@ -179,7 +179,7 @@ def test_an_answer_is_needed_without_a_score(tmp_path):
     ("options", "message"),
     [
         ({"score": "oil + yield"}, "'oil' is one of a list"),
-        ({"score": "2 * heat"}, "computed from what is measured"),
+        ({"score": "2 * heat"}, "needs the name of a measurement"),
         ({"score": "yield +"}, "a score is arithmetic"),
         ({"score": SCORE, "regions": True}, "score is for single settings, not for regions"),
     ],
@@ -270,7 +270,7 @@ def test_hypervolume_is_that_of_inclusion_and_exclusion(m):
         for some in itertools.combinations(range(6), k)
     )
     assert_allclose(hypervolume(Y), total)
-    assert_allclose(hypervolume(Y[not_dominated(Y)]), total)
+    assert_allclose(hypervolume(Y[pareto_mask(Y)]), total)
 
 
 def test_the_shell_takes_a_score(tmp_path, capsys):
