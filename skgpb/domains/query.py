@@ -82,6 +82,15 @@ class Query(ABC):
         """Return whether the points are the same settings on the sides of another space.
 
         Values that do not equal a copy of themselves cannot be compared and count as equal.
+
+        Parameters
+        ----------
+        space : ParameterSpace or None
+            The other space; None if its sides have no names.
+
+        Returns
+        -------
+        is_compatible : bool
         """
         if self._space is space or (space is not None and self.points.shape[1] != space.n_axes):
             return True
@@ -134,7 +143,18 @@ class Query(ABC):
         return [self._space.setting(point) for point in self.points]
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
-        """Return the range of a region with these corners (d,) along each side, by name."""
+        """Return the range of a region along each side, by name.
+
+        Parameters
+        ----------
+        lower, upper : ndarray of shape (d,)
+            Corners of the region, in coordinates like :attr:`points`.
+
+        Returns
+        -------
+        ranges : dict
+            As in :attr:`params`.
+        """
         if self._space is None:
             ends = enumerate(zip(lower.tolist(), upper.tolist(), strict=True))
             return {f"x{i}": low if low == high else (low, high) for i, (low, high) in ends}
