@@ -13,7 +13,7 @@ import cases
 import pytest
 
 import skgpb
-from skgpb import CombinatorialBandit, ContextualGPTreeOptimizer, exceptions
+from skgpb import CombinatorialBandit, ContextualGPTreeOptimizer, domains, exceptions
 
 INDEX = Path(__file__).parents[1] / "doc" / "api" / "index.rst"
 MOST_NAMES, MOST_ATTRIBUTES = 110, 25
@@ -115,3 +115,16 @@ def test_a_search_has_few_public_attributes(cls):
 def test_no_search_is_left_out():
     of_queries = {each for name in skgpb.__all__ if hasattr(each := getattr(skgpb, name), "ask")}
     assert of_queries == set(searches())
+
+
+QUERIES = [each for each in vars(domains).values() if isinstance(each, type)]
+QUERIES = [each for each in QUERIES if issubclass(each, domains.Query)]
+
+
+@pytest.mark.parametrize("cls", QUERIES)
+def test_public_methods_of_queries_describe_their_parameters(cls):
+    for name, method in inspect.getmembers(cls, inspect.isfunction):
+        text = (inspect.getdoc(method) or "").partition("Parameters\n---")[2]
+        if not name.startswith("_"):
+            _, *given = inspect.signature(method).parameters
+            assert all(re.search(rf"^(\*\*|.*, )?{each}\b", text, re.M) for each in given), name

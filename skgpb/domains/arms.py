@@ -89,7 +89,7 @@ class Arm(Query):
             return np.hstack([context, self._members])
         lower, upper = self._corners()
         counts = self.layout.counts_of_all
-        return lower[np.newaxis] if counts is None else self.spread(lower, upper, counts)
+        return lower[np.newaxis] if counts is None else self._spread(lower, upper, counts)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self.layout.corners(self.descriptor[np.newaxis])
@@ -359,7 +359,7 @@ class ArmSet:
         name = None if self.names is None else self.names[index]
         points, weights = (None, None) if self.members is None else self.members[index]
         arm = Arm(index, descriptor, self.layout, name, points, weights)
-        return arm.with_names(self.space_of_all)
+        return arm._with_names(self.space_of_all)
 
     def named_arm(self, name: str) -> Arm:
         """Return the query with this name."""

@@ -24,8 +24,7 @@ class Query(ABC):
     A kind of query names the arguments of its constructor in ``arguments``, passes them to
     :meth:`freeze` under these names, or has fields by :func:`with_fields`, and defines in
     :meth:`find_points` where f is evaluated. Equality, hashing, pickling and files follow from
-    these. If the sides of the box have names, the domain that makes a query calls
-    :meth:`with_names`.
+    these.
 
     Attributes
     ----------
@@ -38,7 +37,6 @@ class Query(ABC):
         average over a region a range in the form of ``bounds``: a pair (lower, upper), a list, or a
         range of integers.
     settings : list of S dicts
-        The values of each of ``points``.
         The values of each of ``points``.
     """
 
@@ -53,7 +51,16 @@ class Query(ABC):
     arguments: ClassVar[tuple[str, ...]] = ()
 
     def freeze(self, **values: Any) -> None:
-        """Set attributes for good; arrays become read-only."""
+        """Set the attributes of the query, which cannot be changed afterwards.
+
+        The constructor of a kind of query calls this method once.
+
+        Parameters
+        ----------
+        **values
+            The value of each name in ``arguments``, and of other attributes. Arrays become
+            read-only.
+        """
         put = object.__setattr__
         for name, value in values.items():
             if isinstance(value, np.ndarray):
@@ -66,7 +73,7 @@ class Query(ABC):
         """Freeze the fields of a class of :func:`with_fields`."""
         self.freeze(**{name: getattr(self, name) for name in self.arguments})
 
-    def with_names(self, space: ParameterSpace | None) -> Self:
+    def _with_names(self, space: ParameterSpace | None) -> Self:
         """Attach the names of the sides, and return the query."""
         object.__setattr__(self, "_space", space)
         return self
@@ -75,10 +82,19 @@ class Query(ABC):
         """Return whether the points are the same settings on the sides of another space.
 
         Values that do not equal a copy of themselves cannot be compared and count as equal.
+
+        Parameters
+        ----------
+        space : ParameterSpace or None
+            The other space; None if its sides have no names.
+
+        Returns
+        -------
+        is_compatible : bool
         """
         if self._space is space or (space is not None and self.points.shape[1] != space.n_axes):
             return True
-        there: list[Any] = PointsQuery(self.points).with_names(space).settings
+        there: list[Any] = PointsQuery(self.points)._with_names(space).settings
         here: list[Any] = self.settings
         if self._space is None or space is None:  # only the order of the sides can be compared
             there, here = ([dict(enumerate(s.values())) for s in each] for each in (there, here))
@@ -92,7 +108,7 @@ class Query(ABC):
     def find_points(self) -> np.ndarray:
         """Compute :attr:`points`; the result is cached."""
 
-    def spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
+    def _spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
         """Return points (S, d) that represent a box: ``counts`` along each side, or all values."""
         if self._space is not None and self._space.discrete:
             return representatives_within(self._space, lower, upper, counts)
@@ -127,7 +143,18 @@ class Query(ABC):
         return [self._space.setting(point) for point in self.points]
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
-        """Return the range of a region with these corners (d,) along each side, by name."""
+        """Return the range of a region along each side, by name.
+
+        Parameters
+        ----------
+        lower, upper : ndarray of shape (d,)
+            Corners of the region, in coordinates like :attr:`points`.
+
+        Returns
+        -------
+        ranges : dict
+            As in :attr:`params`.
+        """
         if self._space is None:
             ends = enumerate(zip(lower.tolist(), upper.tolist(), strict=True))
             return {f"x{i}": low if low == high else (low, high) for i, (low, high) in ends}
@@ -139,7 +166,7 @@ class Query(ABC):
         return np.concatenate([self.points.min(axis=0), self.points.max(axis=0)])
 
     @property
-    def identity(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[Any, ...]:
         """Key by which queries are equal: the arguments, with arrays as bytes."""
         values = (getattr(self, name) for name in self.arguments)
         return tuple(x.tobytes() if isinstance(x, np.ndarray) else x for x in values)
@@ -159,10 +186,10 @@ class Query(ABC):
         return points.copy() if copy or copy is None else points
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is type(self) and self.identity == other.identity)
+        return self is other or (type(other) is type(self) and self._identity == other._identity)
 
     def __hash__(self) -> int:
-        return hash(self.identity)
+        return hash(self._identity)
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = tuple(getattr(self, name) for name in self.arguments)
@@ -184,7 +211,7 @@ class Query(ABC):
 
 def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
     """Rebuild a query whose sides have names."""
-    return cls(*arguments).with_names(space)
+    return cls(*arguments)._with_names(space)
 
 
 def _may_be_equal(one: Any, other: Any) -> bool:
@@ -257,7 +284,7 @@ class Region(PointsQuery):
 
     def find_points(self) -> np.ndarray:
         """Return representatives of the cell."""
-        return self.spread(self.lower, self.upper, self.counts)
+        return self._spread(self.lower, self.upper, self.counts)
 
     @property
     def center(self) -> np.ndarray:

@@ -321,7 +321,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """Set the model, and the attributes of it that every round reads."""
         self._model, self._gp, self._schedule = model, model.process, model.schedule
         self._default_noise_variance = model.default_noise_variance
-        self.surrogate_ = self.surrogate_.showing(model)
+        self.surrogate_ = self.surrogate_._with_model(model)
 
     def _start_surrogate(
         self,
@@ -739,7 +739,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts).with_names(run.space)
+        return Region(lower, upper, (1,) * n + best.counts)._with_names(run.space)
 
     def _observed_points(self) -> np.ndarray:
         """Return the observed points, or centres of observed regions, shape (n, d)."""

@@ -68,7 +68,7 @@ class AnswerModel:
     ) -> None:
         self.regressor, self._A = regressor, A
         if kernel is not None:
-            regressor.start(kernel, A.shape[1], origin_of(kernel, box_around(A))).track(A)
+            regressor._start(kernel, A.shape[1], origin_of(kernel, box_around(A))).track(A)
 
     @property
     def process(self) -> GaussianProcess:
@@ -126,7 +126,7 @@ class AnswerModel:
         out = AnswerModel(copy(self.regressor), self._A, kernel)
         if answers is not None:
             out.process.observe_all(*answers)
-        out.regressor.set_params(**settings).relearn(*units)
+        out.regressor.set_params(**settings)._relearn(*units)
         return out
 
 

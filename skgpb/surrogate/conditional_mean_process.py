@@ -167,13 +167,13 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         -------
         self : ConditionalMeanProcess
         """
-        self.observe(self._rows("queries", A, one_or_more(A, "A")), z, alpha, True)
+        self._observe(self._rows("queries", A, one_or_more(A, "A")), z, alpha, True)
         return self._name_columns("queries", A)
 
     @locked
     def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe values y of f at points X (n, d); see :meth:`condition_query` for the rest."""
-        self.observe(self._rows("points", X, one_or_more(X, "X")), y, alpha, False)
+        self._observe(self._rows("points", X, one_or_more(X, "X")), y, alpha, False)
         return self._name_columns("points", X)
 
     @locked
@@ -247,7 +247,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """
         points = self._rows("points", X)
         with np.errstate(over="ignore", invalid="ignore"):
-            moments = self.moments(points, return_std, return_cov)
+            moments = self._moments(points, return_std, return_cov)
         check_reached(moments, X)
         return moments
 
@@ -276,13 +276,13 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the posterior mean of g at queries A (n, q); see :meth:`predict` for the rest."""
-        return self.moments(self._rows("queries", A), return_std, return_cov)
+        return self._moments(self._rows("queries", A), return_std, return_cov)
 
     @locked
     def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the joint posterior mean (n + m,) and covariance of f(X), followed by g(A)."""
         rows = self._rows("points", X), self._rows("queries", A)
-        return self.moments(np.vstack(rows), False, True)
+        return self._moments(np.vstack(rows), False, True)
 
     @locked
     def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
@@ -436,7 +436,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self.kernel_ = model.process.kernel
 
     @locked
-    def showing(self, model: Model) -> Self:
+    def _with_model(self, model: Model) -> Self:
         """Return a copy with the model of an optimizer, over rows of its kernel."""
         out = copy(self)
         out._show(model)
@@ -466,7 +466,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return z, np.where(unknown, np.nan, noises)
 
     @locked
-    def observe(
+    def _observe(
         self, rows: np.ndarray, z: ArrayLike, alpha: ArrayLike | None = None, is_answer: bool = True
     ) -> Self:
         """Observe answers, or values of f, for rows of ``kernel_``; rows are trusted."""
@@ -483,7 +483,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return self
 
     @locked
-    def moments(self, rows: np.ndarray, std: bool = True, cov: bool = False) -> Any:
+    def _moments(self, rows: np.ndarray, std: bool = True, cov: bool = False) -> Any:
         """Return the posterior for rows of ``kernel_``, like :meth:`predict_query` for queries."""
         if std and cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")

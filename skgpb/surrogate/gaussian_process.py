@@ -183,7 +183,7 @@ class GaussianProcess:
     # -- observing --------------------------------------------------------------------------
 
     def observe(self, block: np.ndarray, reward: float, noise: float, stratum: int = 0) -> int:
-        """Observe a functional; return its index among the distinct ones. O(t^2 + m t).
+        """Observe a functional, in O(t^2 + m t) for t distinct functionals and m tracked ones.
 
         Parameters
         ----------
@@ -193,6 +193,11 @@ class GaussianProcess:
             The noisy value and its noise variance, in the user's units.
         stratum : int, default=0
             Index, from 1, of the level of the random effect in the observation; 0 without one.
+
+        Returns
+        -------
+        index : int
+            Index of the functional among the distinct ones observed so far.
         """
         y, noise = (reward - self.offset) / self.scale, noise / self.scale**2
         return self._observe(block, y, noise, stratum)

@@ -196,7 +196,7 @@ class OnlineGaussianProcessRegressor(
                 raise ValueError(f"y has {n_targets} targets, but n_targets={self.n_targets}")
             noise = check_noise_variances(self.alpha, len(rows))
             kernel = clone(self.kernel) if self.kernel is not None else default_kernel()
-            self.start(kernel, rows.shape[1], origin_of(kernel, box_around(rows)))
+            self._start(kernel, rows.shape[1], origin_of(kernel, box_around(rows)))
             self._add(rows, values, noise, learn=True)
         return self
 
@@ -232,7 +232,7 @@ class OnlineGaussianProcessRegressor(
             noise = check_noise_variances(self.alpha if alpha is None else alpha, len(rows))
             if first:
                 kernel = clone(self.kernel) if self.kernel else default_kernel()
-                self.start(kernel, rows.shape[1], origin_of(kernel, box_around(rows)))
+                self._start(kernel, rows.shape[1], origin_of(kernel, box_around(rows)))
             elif len(self.process_.observed) and values.shape[1:] != self._targets_shape:
                 raise ValueError(f"y must have targets of shape {self._targets_shape}, as before")
             self._add(rows, values, noise)
@@ -441,7 +441,7 @@ class OnlineGaussianProcessRegressor(
         first = not hasattr(self, "process_")
         rows = validate_data(self, X, dtype=np.float64, reset=first)
         if first:
-            self.start(clone(self.kernel) if self.kernel else default_kernel(), rows.shape[1])
+            self._start(clone(self.kernel) if self.kernel else default_kernel(), rows.shape[1])
         if self._many is not None:
             raise ValueError("tracked candidates need a single target")
         self.process_.track(rows)
@@ -476,7 +476,7 @@ class OnlineGaussianProcessRegressor(
     # -- starting and adding, inputs validated ------------------------------------------------
 
     @locked
-    def start(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Self:
+    def _start(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Self:
         """Start without observations, with a kernel that is not cloned.
 
         Parameters
@@ -505,7 +505,7 @@ class OnlineGaussianProcessRegressor(
         return self
 
     @locked
-    def showing(self, model: Model) -> Self:
+    def _with_model(self, model: Model) -> Self:
         """Return a regressor with the process of a model: this one, if it has it, or a copy."""
         if self.process_ is model.process:
             return self
@@ -587,7 +587,7 @@ class OnlineGaussianProcessRegressor(
         )
 
     @locked
-    def relearn(self, center: float, scale: float) -> Self:
+    def _relearn(self, center: float, scale: float) -> Self:
         """Learn the hyperparameters from all observations, in given units of the targets.
 
         Noise variances keep their value in the user's units. O(n^3) for n distinct inputs.

@@ -253,7 +253,7 @@ def test_few_candidates_follow_as_many_points_as_a_quarter_of_them(n):
 
 @pytest.mark.parametrize("query", [PointsQuery(np.array([[0.5, 0.0], [0.1, 2.0]])), POINTS.arm(1)])
 def test_an_array_of_a_query_is_a_copy_unless_none_is_wanted(query):
-    before, identity = query.points.copy(), query.identity
+    before, identity = query.points.copy(), query._identity
     for array in (query.__array__(), *(query.__array__(copy=copy) for copy in (True, None))):
         np.testing.assert_array_equal(array, before)
         array += 1.0
@@ -267,4 +267,4 @@ def test_an_array_of_a_query_is_a_copy_unless_none_is_wanted(query):
             query.__array__(dtype, copy=False)
     assert query.__array__(np.float64, copy=False) is shared
     np.testing.assert_array_equal(query.points, before)
-    assert query.identity == identity
+    assert query._identity == identity

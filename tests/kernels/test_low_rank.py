@@ -141,7 +141,7 @@ def test_the_posterior_of_pool_cells_equals_the_exact_one():
         for kernel in (Matern(0.5, nu=2.5), LowRank(Matern(0.5, nu=2.5), pool, 1e-5))
     )
     for gpr in (exact, ours):
-        gpr.start(gpr.kernel, 2)
+        gpr._start(gpr.kernel, 2)
         gpr.process_.track(blocks, range(6))
         for slot, y in ((2, 1.0), (5, -0.5), (2, 0.8), (0, 0.3)):
             gpr.process_.observe_tracked(slot, y, 0.1)

@@ -229,9 +229,9 @@ def test_rows_that_a_domain_has_checked_are_observed_as_queries_are(setting):
     one, other = (ConditionalMeanProcess(SMOOTH, clone(conditional)) for _ in range(2))
     one.condition_query(A[:2], [0.1, 0.9], alpha=[0.02, 0.3])
     rows = other.condition_query(A[:1], 0.1, alpha=0.02).kernel_.rows_of_queries(A)
-    other.observe(rows[1:2], 0.9, 0.3)
-    assert_allclose(other.moments(rows), one.predict_query(A, return_std=True), atol=1e-12)
-    assert_array_equal(other.moments(rows), other.predict_query(A, return_std=True))
+    other._observe(rows[1:2], 0.9, 0.3)
+    assert_allclose(other._moments(rows), one.predict_query(A, return_std=True), atol=1e-12)
+    assert_array_equal(other._moments(rows), other.predict_query(A, return_std=True))
     assert_array_equal(other.noise_of(), one.noise_of())
 
 

@@ -150,7 +150,7 @@ def test_derivatives_do_not_depend_on_where_points_lie(shape):
 def test_covariances_of_averages_over_rows_have_their_derivatives(free):
     kernel = default_kernel(SQUARE)
     gpr = OnlineGaussianProcessRegressor()
-    gpr.start(kernel, 2)
+    gpr._start(kernel, 2)
     for block in (X[:3], X[3:4], X[4:9]):
         gpr.process_.observe(block, 0.3, 0.1)
     covariance, inner = (

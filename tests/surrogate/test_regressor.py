@@ -185,7 +185,7 @@ def test_averages_over_blocks_of_rows_equal_the_explicit_average():
     T = rng.random((4, 2))
     kernel = Matern(0.4)
     gpr = OnlineGaussianProcessRegressor(kernel, optimizer=None)
-    gpr.start(clone(kernel), 2)
+    gpr._start(clone(kernel), 2)
     gpr.track(T)
     for block, value in zip(blocks, y, strict=True):
         gpr.process_.observe(block, value, noise)
@@ -591,7 +591,7 @@ def test_relearning_in_units_equals_fitting_the_targets_in_these_units(center, s
     kernel = 1.0 * RBF(1.0)
     online = OnlineGaussianProcessRegressor(kernel, alpha=0.01, optimizer=None).fit(X[:5], y[:5])
     online.partial_fit(X[5:], y[5:])
-    online.set_params(optimizer="fmin_l_bfgs_b").relearn(center, scale)
+    online.set_params(optimizer="fmin_l_bfgs_b")._relearn(center, scale)
     fresh = OnlineGaussianProcessRegressor(kernel, alpha=0.01 / scale**2)
     fresh.fit(X, (y - center) / scale)
     assert np.abs(fresh.kernel_.theta).max() > 0.1

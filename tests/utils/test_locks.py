@@ -166,7 +166,7 @@ def test_threads_may_share_a_conditional_mean_process():
     hammer(observe, observe, look, lambda: copy.deepcopy(process).predict(A[:5]), seconds=0.5)
     assert process.n_observations_ == len(done)
     samples, observed = process._model.samples, process.process_.observed.rows
-    again = clone(process).observe(observed[samples.functional], samples.reward)
+    again = clone(process)._observe(observed[samples.functional], samples.reward)
     np.testing.assert_allclose(again.predict(A[:30]), process.predict(A[:30]), atol=1e-8)
 
 

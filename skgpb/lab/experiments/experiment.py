@@ -752,7 +752,7 @@ class Experiment(ExperimentFile):
                 point = convert(query.params, f"query {number.get(id(query), '')}".strip())
                 told = isinstance(query, PointsQuery)
                 there = PointsQuery(point[None]) if told else other.domain_.placed_arm(point)
-                events.append((kind, there.with_names(new), *rest[1:]))
+                events.append((kind, there._with_names(new), *rest[1:]))
         return events
 
     def add_table(
@@ -928,7 +928,7 @@ class Experiment(ExperimentFile):
     def _query_for_setting(self, at: Mapping[str, Any]) -> PointsQuery:
         """Return the query for a setting that was not asked."""
         space = self._optimizer._run.space
-        return PointsQuery(space.point(self._setting(at))[np.newaxis]).with_names(space)
+        return PointsQuery(space.point(self._setting(at))[np.newaxis])._with_names(space)
 
     def undo(self, *, by: str | None = None) -> dict[str, Any]:
         """Undo the last answer or failure.
@@ -1551,9 +1551,9 @@ def _with_past(
         if isinstance(query, dict):
             point = space.point(query)
             if isinstance(optimizer, GPOOOptimizer):
-                query = Region(point, point, (1,) * len(point)).with_names(space)
+                query = Region(point, point, (1,) * len(point))._with_names(space)
             else:
-                query = optimizer.domain_.placed_arm(point).with_names(space)
+                query = optimizer.domain_.placed_arm(point)._with_names(space)
         (lost if isinstance(query, Region) else asked).append((row, query))
     if asked:
         events = [("ask", query) for _, query in asked]

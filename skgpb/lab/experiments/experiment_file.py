@@ -171,7 +171,7 @@ class ExperimentFile:
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
             region = Region(*ends, tuple(map(int, counts)))
-            self._lost[int(number)] = region.with_names(self._optimizer._run.space)
+            self._lost[int(number)] = region._with_names(self._optimizer._run.space)
         self._count()
 
     def _write(self) -> None:
@@ -259,7 +259,7 @@ class ExperimentFile:
         self._numbers, lost = match_entries(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)
-            self._lost[each] = region.with_names(self._optimizer._run.space)
+            self._lost[each] = region._with_names(self._optimizer._run.space)
         self._count()
 
     def _replacement_events(
@@ -281,7 +281,7 @@ class ExperimentFile:
         space, out = optimizer._run.space, list[tuple[Any, list[int]]]()
         is_split = bool(self._block or self._score)
         for x, y, number in zip(event[1], event[2].tolist(), numbers, strict=True):
-            query = PointsQuery(x[np.newaxis].copy()).with_names(space)
+            query = PointsQuery(x[np.newaxis].copy())._with_names(space)
             if is_split:
                 out.append((self._answer_event(("tell", query, y, nan), number), [number]))
             out += self._outcome_events(query, number, limits)
