@@ -99,7 +99,7 @@ def test_a_privacy_ledger(tmp_path, version):
     assert_allclose(office.spent_, spent, rtol=1e-6, atol=1e-12)
     office.answer(np.arange(300), share=0.1)
     again = PrivacyLedger(path, np.linspace(0, 1, 300))
-    with again.alone():
+    with again.exclusive():
         assert_array_equal(again.spent, office.spent_)
 
 

@@ -38,7 +38,7 @@ def _templates_are_compiled_once():
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _gaps_are_bounded():
     """Bound the gap instead of drawing it, in a tenth of the time: pages show both alike."""
     with pytest.MonkeyPatch.context() as patch:
