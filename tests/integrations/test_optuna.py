@@ -106,6 +106,7 @@ def test_parameters_that_depend_on_others_are_chosen_by_the_model():
     assert np.median(np.abs(np.array(late) - 0.7)) < 0.1
 
 
+@pytest.mark.slow
 def test_the_better_branch_gets_most_trials():
     def objective(trial):
         if trial.suggest_categorical("kind", ["a", "b"]) == "a":

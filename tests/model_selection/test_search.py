@@ -167,6 +167,7 @@ def test_the_seed_decides():
     assert first.cv_results_["params"] != other.cv_results_["params"]
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_jobs():
     one, two = (search(batch_size=2, n_jobs=n).fit(X, Y) for n in (None, 2))
     assert one.cv_results_["params"] == two.cv_results_["params"]

@@ -183,6 +183,7 @@ def test_a_campaign_that_responds_late_gets_its_share(seed):
     assert campaigns(seed, days=15) > 0.95 * MOST_CLICKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4])
 def test_a_narrow_peak_is_found_by_averages(seed):
     assert peak(seed, max_cost=60) < 1.0

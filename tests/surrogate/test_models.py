@@ -63,6 +63,7 @@ def by_grid(X, y, at, prior, of_noise):
     return mean, np.sqrt(weights @ (variances + (means - mean) ** 2))
 
 
+@pytest.mark.slow
 def test_moments_are_near_those_of_an_integral_over_hyperparameters():
     gp, X, y, samples = answered()
     prior, (of_noise, _) = default_prior(BOX), noise_prior(1.0)

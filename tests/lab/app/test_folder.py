@@ -77,6 +77,7 @@ def test_the_list_follows_what_is_told_elsewhere(client, folder):
     assert "1 in the folder lab" in open_page(client, "/")[1]
 
 
+@pytest.mark.slow
 def test_an_experiment_is_opened_answered_and_left_again(client, folder):
     _, text = open_page(client, "/")
     address = html.unescape(re.findall(r'<h2><a href="([^"]+)"', text)[1])

@@ -223,6 +223,7 @@ def test_what_was_taken_back_elsewhere_is_typed_again_where_it_is_asked(run, pat
     assert entries(run)[2] == (3, "pending", None)
 
 
+@pytest.mark.slow
 def test_settings_are_corrected_and_what_was_is_shown(run, path):
     window = Window(path)
     window.open()
@@ -631,6 +632,7 @@ def test_there_is_a_report_before_the_first_result(path):
     assert window.status == 404
 
 
+@pytest.mark.slow
 def test_flask_that_is_missing_is_said(tmp_path):
     script = (
         "import sys; sys.modules['werkzeug'] = sys.modules['flask'] = None\n"
@@ -893,7 +895,7 @@ def test_a_page_says_which_results_lack_what_has_a_limit(path):
     assert "not every limit measured" in window.open("/report.html")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("block", "field", "label"),
     [
@@ -935,6 +937,7 @@ def test_blocks_are_named_asked_for_and_compared(path, block, field, label):
     assert Experiment(path).blocks() == [] and "compare" not in window.open()
 
 
+@pytest.mark.slow
 def test_scores_are_named_asked_for_and_drawn(path):
     window = Window(path)
     window.open()

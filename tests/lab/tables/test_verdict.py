@@ -344,7 +344,7 @@ def test_of_two_columns_that_say_the_same_one_is_named():
 # -- what new rows average -------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.02, 0.05])
 def test_intervals_of_shares_are_shares_and_hold(share):
     held = []
