@@ -67,7 +67,7 @@ def test_the_cells_of_every_depth_are_an_even_grid_in_their_parents(K, q, depth)
             assert_array_equal(cell.center, cell.a)
             assert_array_equal(cell.points, [cell.a])
             assert_array_equal(cell.box, np.concatenate([cell.lower, cell.upper]))
-            assert_array_equal(tree.block_of(cell), KERNEL.queries([cell.a]))
+            assert_array_equal(tree.rows_of_query(cell), KERNEL.queries([cell.a]))
             ends = list(zip(cell.lower, cell.upper, strict=True))
             assert cell.params == dict(
                 zip(["heat", "time"] if q > 1 else ["x0"], ends, strict=True)
@@ -124,7 +124,7 @@ def test_rows_of_cells_end_with_the_number_of_their_depth():
     for node in [(0, 0), (1, 3), (2, 9)]:
         cell = tree.cell(node)
         assert_allclose(cell.a, [*cell.center, 0.5 ** node[0]])
-        assert_array_equal(tree.block_of(cell)[0, 2:], [0.5 ** node[0]] * 2)
+        assert_array_equal(tree.rows_of_query(cell)[0, 2:], [0.5 ** node[0]] * 2)
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_rows_have_costs(cost, costs, differ):
         assert (query.index, query.cost) == (i, costs[i])
         assert_array_equal(query.a, ROWS[i])
         assert_array_equal(queries.argument(query), ROWS[i])
-        assert_array_equal(queries.block_of(query), queries.rows[i : i + 1])
+        assert_array_equal(queries.rows_of_query(query), queries.rows[i : i + 1])
         assert queries.arm(i) is query and queries.slot_of(query) == i
         assert_array_equal(queries.different_from(query), np.arange(4) != i)
         queries.resolve(query)

@@ -191,7 +191,7 @@ def test_what_stands_for_a_cell_are_values_of_it():
 
 def test_rows_are_one_box_of_columns_for_each_combination_of_separate_values():
     mixed = partition(counts=(4, 4, 2, 3))
-    (rows,) = mixed.blocks(0, 1)
+    (rows,) = mixed.row_sets(0, 1)
     assert rows.shape == (2 * 3, 2 * 6)
     lower, upper = np.split(rows, 2, axis=1)
     assert_array_equal(lower[:, :2], [[20, 0]] * 6)
@@ -421,7 +421,7 @@ def test_sampled_cells_are_cells_of_their_depth(K):
                 first = mixed.split(node)
                 leaves[depth + 1] += [mixed.cell(n) for n in range(first, mixed.tree.n_nodes)]
     for depth in range(5):
-        rows = {mixed.block_of(cell).tobytes(): cell for cell in leaves[depth]}
+        rows = {mixed.rows_of_query(cell).tobytes(): cell for cell in leaves[depth]}
         everywhere = mixed.deviation_cells(depth, everywhere=True)
         alike = mixed.deviation_cells(depth, everywhere=False)
         assert 1 <= len(alike) <= len(everywhere) <= len(rows)
@@ -439,14 +439,14 @@ def test_sampled_cells_are_cells_of_their_depth(K):
 def test_rows_of_other_boxes_are_those_of_their_settings():
     mixed = partition(counts=(2, 2, 3, 3))
     cell = mixed.cell_at(3, 5)
-    assert_array_equal(mixed.rows_of_box(cell.box), mixed.block_of(cell))
-    assert_array_equal(mixed.block(0), mixed.rows_of_box(mixed.cell(0).box))
+    assert_array_equal(mixed.rows_of_box(cell.box), mixed.rows_of_query(cell))
+    assert_array_equal(mixed.row_set(0), mixed.rows_of_box(mixed.cell(0).box))
     points = mixed.cell(0).points[:4]
     assert_array_equal(mixed.rows_of(points), np.tile(mixed.space.columns(points), 2))
     assert_array_equal(rows_of_points(points, mixed.space), mixed.rows_of(points))
     assert_array_equal(rows_of_points(points, None), np.tile(points, 2))
     given = np.array([33.0, 0.5])
-    beside = mixed.block_beside(0, given)
+    beside = mixed.row_set_with(0, given)
     box = mixed.cell(0).box.copy()
     box[[0, 1, 4, 5]] = [33.0, 0.5, 33.0, 0.5]
     assert_array_equal(beside, mixed.rows_of_box(box))

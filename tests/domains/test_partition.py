@@ -257,7 +257,7 @@ def test_growth_and_rewards_are_put_into_another_partition(name):
     leaf = next(n for n in twin.tree.leaves.tolist() if twin.splittable(n))
     first = twin.split(leaf)
     assert partition.tree.n_nodes == before < twin.tree.n_nodes
-    assert_array_equal(twin.block(first), twin.block_of(twin.cell(first)))
+    assert_array_equal(twin.row_set(first), twin.rows_of_query(twin.cell(first)))
     assert twin.cell(first) == twin.query(first) == partition.cell_at(*twin.tree.node(first)[:2])
 
 
@@ -287,7 +287,7 @@ def test_sampled_cells_are_cells_of_their_depth(K, d, depth):
                 for c in (partition.cell_at(depth, i) for i in range(K**depth))
                 if np.allclose(c.lower, lower) and np.allclose(c.upper, upper)
             )
-            assert_allclose(block, partition.block_of(cell), atol=1e-12)
+            assert_allclose(block, partition.rows_of_query(cell), atol=1e-12)
 
 
 @pytest.mark.parametrize("at_center", [False, True])
@@ -303,22 +303,22 @@ def test_the_average_over_a_box_is_a_cell_or_a_region(at_center):
         assert_array_equal(region.box, box)
         assert_allclose(region.center, [np.mean(box[::2]), np.mean(box[1::2])])
         row = np.tile(region.center, 2) if at_center else box
-        assert_allclose(partition.block_of(region), [row])
+        assert_allclose(partition.rows_of_query(region), [row])
         assert_array_equal(partition.rows_of_box(np.array(box)), [box])
     other = Region(np.zeros(2), np.ones(2), (4, 4))
-    assert_array_equal(partition.block_of(other), np.tile(other.points, 2))
+    assert_array_equal(partition.rows_of_query(other), np.tile(other.points, 2))
     assert len(other.points) == 16
-    block = partition.block_beside(0, np.array([0.3]))
+    block = partition.row_set_with(0, np.array([0.3]))
     low, high = (0.3, 1.5) if at_center else (0.3, -2.0), (0.3, 1.5) if at_center else (0.3, 5.0)
     assert_array_equal(block, [[*low, *high]])
-    assert_array_equal(partition.block(0)[0, [0, 2]], [0.5, 0.5] if at_center else [0.0, 1.0])
+    assert_array_equal(partition.row_set(0)[0, [0, 2]], [0.5, 0.5] if at_center else [0.0, 1.0])
 
 
 def test_members_of_a_pool_are_compared_with_what_represents_them():
     pool = np.random.default_rng(0).random((2000, 2))
     partition = PoolPartition(pool, 2, 7, 1)
     for depth in (0, 1, 2, 5):
-        sample = partition.deviation_blocks(depth)
+        sample = partition.deviation_row_sets(depth)
         assert len(sample) == min(2**depth, 9)
         cells = {partition.cell_at(depth, i).points.tobytes(): i for i in range(2**depth)}
         found = []
@@ -332,7 +332,7 @@ def test_members_of_a_pool_are_compared_with_what_represents_them():
             assert inside.all()
         assert found == sorted(found) and {0, 2**depth - 1} <= set(found)
     few = PoolPartition(pool[:6], 2, None, 2)
-    assert len(few.deviation_blocks(1)) == 2 and few.deviation_blocks(3) == []
+    assert len(few.deviation_row_sets(1)) == 2 and few.deviation_row_sets(3) == []
     with pytest.raises(ValueError, match="too few members"):
         few.cell_at(2, 0)
 
