@@ -81,7 +81,7 @@ class CostModel:
         return 0.0 if self._costs is None else float(self._costs.min())
 
     @property
-    def of_groups(self) -> np.ndarray:
+    def group_costs(self) -> np.ndarray:
         """Cost of each cost group: of each query, or of each size of cells."""
         assert self._costs is not None  # a cost function is for points, which have no groups
         return self._costs
@@ -91,7 +91,7 @@ class CostModel:
         """Median noise variance of the queries; None if all have the same."""
         return None if self._alphas is None else float(np.median(self._alphas))
 
-    def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def costs_and_noises(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the costs of all queries and the noise variances of their answers.
 
         Parameters
@@ -196,7 +196,7 @@ class QueryCosts:
         """Smallest noise variance of a query; None if all have the same."""
         return None if self._noises is None else float(self._noises.min())
 
-    def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def costs_and_noises(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return costs and noise variances, of shape (n_queries,), of all candidates.
 
         ``level`` is the noise variance of all answers unless ``alpha`` is a function.
@@ -260,7 +260,7 @@ class TargetSizes:
         numbers = queries.sizes_like(targets.sizes)
         if not len(numbers) or not feedback.uses_default_kernel or feedback.n_tasks:
             return None
-        if cost_model.of_groups[numbers].min() <= cost_model.least:
+        if cost_model.group_costs[numbers].min() <= cost_model.least:
             queries.first_sizes = numbers
         return cls(queries, numbers)
 
@@ -409,7 +409,7 @@ class IncumbentsInContext(Incumbents):
         return self._places
 
 
-def followed(
+def resample_around_best(
     queries: ArmSet,
     targets: ArmSet,
     gp: GaussianProcess,
@@ -440,12 +440,12 @@ def followed(
     for step in range(defaults.N_FOLLOWING_STEPS):
         of_others = None if step else seen
         incumbents = IncumbentsInContext(targets, gp, optimistic=optimistic, seen=of_others)
-        queries = _moved(queries, incumbents, rng)
-        targets = queries if are_one else _moved(targets, incumbents, rng)
+        queries = _move_candidates(queries, incumbents, rng)
+        targets = queries if are_one else _move_candidates(targets, incumbents, rng)
     return queries, targets
 
 
-def _moved(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
+def _move_candidates(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
     """Return a copy of a set with some candidates moved to incumbents and around them."""
     out = copy(each)
     out.resample(incumbents, rng)
@@ -648,7 +648,7 @@ class PosteriorCache:
         n, posterior = len(self.targets.rows), self.gp.posterior
         return posterior.tracked_mean()[-n:], posterior.tracked_var()[-n:]
 
-    def known(
+    def joint_posterior(
         self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray
     ) -> QueryTargetPosterior:
         """Return the joint posterior of queries and targets, given pending queries.
@@ -731,11 +731,11 @@ class PosteriorCache:
         follow = any(each.follows for each in self.sets)
         entered = (context.tobytes(), round if follow else None)
         if entered != self._entered:
-            self.queries, self.targets = self.in_context(context, make_rng, seen)
+            self.queries, self.targets = self.sets_in_context(context, make_rng, seen)
             self.track()
             self._entered = entered
 
-    def in_context(
+    def sets_in_context(
         self,
         context: np.ndarray,
         make_rng: Callable[[], np.random.Generator],
@@ -749,7 +749,9 @@ class PosteriorCache:
         if not len(self.gp.observed):
             return queries, targets
         optimistic = self._optimistic
-        return followed(queries, targets, self.gp, make_rng(), optimistic=optimistic, seen=seen)
+        return resample_around_best(
+            queries, targets, self.gp, make_rng(), optimistic=optimistic, seen=seen
+        )
 
     def _sets_at_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets in a context, with candidates that fill the box."""
@@ -843,7 +845,7 @@ class OutcomeModels:
             relearn="growing" if options.relearn == "doubling" else options.relearn,
             normalize_y=True,
         )
-        return self._make(self._feedback.over_rows(), options=own)
+        return self._make(self._feedback.row_kernel(), options=own)
 
     def constraints(
         self, limits: Any, record: Run, options: ModelOptions, pending: Sequence[Any]
@@ -896,7 +898,7 @@ def mask_infeasible_means(
     return np.where(which, means, means.min() - 1.0), possible
 
 
-def polished(
+def refine_target(
     targets: ArmSet,
     slot: int,
     means: np.ndarray,
@@ -948,7 +950,7 @@ VALUES: dict[str, Callable[[Model], np.ndarray]] = {
 }
 
 
-def best_answered(
+def best_answered_query(
     arms: ArmSet, model: Model, method: str, possible: IsFeasible | None = None
 ) -> Arm | None:
     """Return the answered query of the largest value, outliers left out; None if there is none.
@@ -1000,23 +1002,23 @@ class Recommendation:
     def method(self) -> RecommendMethod:
         """Name of the default method, which depends on the diagnosis of the answers."""
         method = self.model.diagnosis.method if self.is_observable else "posterior"
-        possible = method not in ANSWERED or self.answered(method) is not None
+        possible = method not in ANSWERED or self.best_answered_query(method) is not None
         return method if possible else "posterior"
 
-    def answered(self, method: str) -> Arm | None:
+    def best_answered_query(self, method: str) -> Arm | None:
         """Return the best answered feasible query by a method; None if there is none."""
-        return best_answered(self.queries, self.model, method, self.feasibility.kept)
+        return best_answered_query(self.queries, self.model, method, self.feasibility.limits_mask)
 
     def target(self, means: np.ndarray, variances: np.ndarray) -> Arm:
         """Return the best feasible target by the posterior, given moments (n_targets,) of all."""
         feasibility, targets = self.feasibility, self.targets
         if self.is_observable and targets is self.queries and not feasibility.is_certain:
-            known = self.answered("posterior")
+            known = self.best_answered_query("posterior")
             if known is not None:
                 return known
-        possible, limits = feasibility.possible, feasibility.limits
+        possible, limits = feasibility.feasible_mask, feasibility.limits
         if limits is not None and possible is not None and not possible(targets.rows).any():
             return targets.arm(limits.nearest(targets.rows))
         means, possible = mask_infeasible_means(targets, means, possible)
         best = argmax_mean(means, variances)
-        return polished(targets, best, means, self.model.process, possible)
+        return refine_target(targets, best, means, self.model.process, possible)

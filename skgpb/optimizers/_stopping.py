@@ -49,7 +49,7 @@ def check_share(value: Any, name: str) -> float:
     return float(value)
 
 
-def first_where_learned(n_dims: int) -> int:
+def n_answers_before_check(n_dims: int) -> int:
     """Return the number of answers before the first check with a learned kernel (D-G12)."""
     return defaults.FIRST_STOP * max(1, n_dims - 1)
 
@@ -141,7 +141,7 @@ class Stop:
         risks : tuple of two floats, or None
             Error probabilities of the posterior and of the draws; None if no check is due.
         """
-        if n < (self.min_answers or (first_where_learned(n_dims) if learned else 1)):
+        if n < (self.min_answers or (n_answers_before_check(n_dims) if learned else 1)):
             return None
         # Counted by the number of answers, so that a resumed run makes the same checks.
         check = floor(log(n) / log(defaults.STOP_GROWTH))
@@ -294,14 +294,14 @@ class Comparison(ABC):
         """Return the gap between the recommendation and the best rival, by ``gp`` alone."""
         return SuboptimalityGap.from_process(self._gp, self.blocks())
 
-    def by_intervals(self) -> float:
+    def interval_gap(self) -> float:
         """Return the largest upper end minus the lower end of the recommendation, at least 0."""
         lower, upper = self._widths().ends(self.blocks())
         return max(0.0, float(upper.max() - lower[-1]))
 
     def gap(self, delta: float, rng: np.random.Generator) -> float:
         """Return the bound on the gap that holds with probability 1 - delta."""
-        return (self.averaged() or self()).quantile(delta, rng)
+        return (self.model_average() or self()).quantile(delta, rng)
 
     def is_within(
         self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
@@ -309,10 +309,10 @@ class Comparison(ABC):
         """Return whether the gap is at most epsilon; ``risks`` are those of :meth:`Stop.risks`."""
         if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
             return False
-        averaged = self.averaged(epsilon)
+        averaged = self.model_average(epsilon)
         return averaged is None or averaged.is_within(epsilon, *risks, rng)
 
-    def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
+    def model_average(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
         """Return the gap averaged over models; None if there is one model.
 
         With epsilon > 0 the models assume that f varies by more than that.
@@ -338,7 +338,7 @@ class Comparison(ABC):
         return float(models.weights @ gains)
 
     def models(self, epsilon: float = 0.0) -> Models | None:
-        """Return the averaged models, see :meth:`averaged`; None if there is one model."""
+        """Return the averaged models, see :meth:`model_average`; None if there is one model."""
         return None if self._models is None else self._models(epsilon)
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:

@@ -474,21 +474,21 @@ def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
     return np.hstack([tree.lower[nodes], tree.upper[nodes]])
 
 
-def leaves_that_always_failed(partition: Partition, chances: SuccessProbabilities) -> list[int]:
+def always_failing_leaves(partition: Partition, chances: SuccessProbabilities) -> list[int]:
     """Return the leaves that have failed at every evaluation and can be split."""
     leaves = partition.tree.leaves
     failed = leaves[chances.among(chances.always_failed, boxes_of(partition, leaves))]
     return [leaf for leaf in failed.tolist() if partition.splittable(leaf)]
 
 
-def without_unlikely(
+def exclude_unlikely(
     partition: Partition, excluded: np.ndarray | None, chances: SuccessProbabilities
 ) -> np.ndarray:
     """Return the mask ``excluded`` with the leaves that are unlikely to succeed added."""
     tree = partition.tree
     leaves = tree.leaves
     marked = np.zeros(tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
-    marked[leaves[chances.unlikely(boxes_of(partition, leaves))]] = 1
+    marked[leaves[chances.unlikely_mask(boxes_of(partition, leaves))]] = 1
     return marked
 
 
@@ -522,7 +522,7 @@ class Partitioned(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         shape = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
         arrays = {name: getattr(self._tree, name) for name in shape}
-        return Bunch(**arrays, reward_sum=self._run.sign.of(self._tree.reward_sum))
+        return Bunch(**arrays, reward_sum=self._run.sign.convert(self._tree.reward_sum))
 
 
 class CellSearch(Partitioned[Cell]):
@@ -561,9 +561,9 @@ class CellSearch(Partitioned[Cell]):
         domain, pending, node = self.domain_, run.pending, -1
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
-            for leaf in leaves_that_always_failed(domain, chances):
+            for leaf in always_failing_leaves(domain, chances):
                 split(leaf)
-            node = self._best_leaf(without_unlikely(domain, domain.query_mask(pending), chances))
+            node = self._best_leaf(exclude_unlikely(domain, domain.query_mask(pending), chances))
         if node < 0:
             node = self._best_leaf(domain.query_mask(pending))
         while node < 0:
@@ -707,7 +707,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
         loop.check_has_data(self)
-        self._contexts.checked(context)
+        self._contexts.validate(context)
         if side is not None:
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
@@ -730,7 +730,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
             def among(regions: list[Any], known: SuccessProbabilities = outcomes) -> np.ndarray:
                 """Return a mask of the regions that are likely to succeed."""
-                return known.possible(np.array([domain.query(each).box for each in regions]))
+                return known.feasible_mask(np.array([domain.query(each).box for each in regions]))
 
             which = np.flatnonzero(among(front))
             if len(which):
@@ -977,11 +977,11 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
         self._gp.sizes = self.domain_.sizes
         self._gp.reset_evaluator()
-        self._update_derived()
+        self._update_derived_values()
         self._track()
 
     def _resume(self) -> None:
-        self._update_derived()
+        self._update_derived_values()
 
     @property
     def _moments(self) -> Moments:
@@ -1020,7 +1020,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     # -- the variation within cells ---------------------------------------------------------
 
-    def _update_derived(self) -> None:
+    def _update_derived_values(self) -> None:
         # delta(h) for h = 0..max_depth + 1, in normalised units.
         self._variation = self._variation_bound()
 
@@ -1108,14 +1108,14 @@ class Constants:
         self._events = log(2.0 * max(1.0, self.h_max) * n), log(created)
 
     @classmethod
-    def of_prior(
+    def from_prior(
         cls, n: int, n_children: int, bounds: np.ndarray, prior: Callable, given: int | None
     ) -> Constants:
         """Return the constants for a prior covariance of f between points of a box."""
         exponent = smoothness_exponent(prior, bounds)
         return cls(n, int(n_children), len(bounds), exponent, given)
 
-    def renewed(self, n: int) -> Constants:
+    def with_n_evaluations(self, n: int) -> Constants:
         """Return these constants for another number of evaluations."""
         return Constants(n, *self._of)
 
@@ -1186,9 +1186,9 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
     def _renew_constants(self) -> None:
         """Recompute the constants for the present horizon."""
         if self._horizon.n != self._constants.n:
-            self._constants = self._constants.renewed(self._horizon.n)
+            self._constants = self._constants.with_n_evaluations(self._horizon.n)
             self.domain_.max_depth = self._constants.max_depth
-            self._update_derived()
+            self._update_derived_values()
 
     def _resume(self) -> None:
         self._renew_constants()

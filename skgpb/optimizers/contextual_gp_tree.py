@@ -258,7 +258,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         """
         checked_method(method, self._methods)
         loop.check_has_data(self)
-        context = self._contexts.checked(context)
+        context = self._contexts.validate(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
 
     def _best(self, context: Any = None) -> ContextCell:
@@ -266,7 +266,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
         means, outcomes = means / self._gp.scale, self._run.outcomes_of_regions(self.bounds_)
         if outcomes is not None:
-            possible = outcomes.possible(self._boxes(nodes, context))
+            possible = outcomes.feasible_mask(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
         return self.domain_.query_in_context(self._first_best(nodes, means), context)
 
@@ -340,7 +340,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
             # Candidates that are likely to fail come after all others.
-            unlikely = chances.unlikely(self._boxes(nodes, context))
+            unlikely = chances.unlikely_mask(self._boxes(nodes, context))
             index[unlikely], upper[unlikely] = index[unlikely] - LAST, upper[unlikely] - LAST
         rows = np.column_stack([index, upper, std]).tolist()
         return {node: Score(*row) for node, row in zip(nodes, rows, strict=True)}
@@ -414,7 +414,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         run = self._run
         given = checked_depth(run.params.max_depth, run.params.n_children)
         of_points = PriorOfPoints(prior, run.space)
-        self._constants = Constants.of_prior(
+        self._constants = Constants.from_prior(
             self._horizon.n, run.params.n_children, self.bounds_, of_points, given
         )
         at_center = run.params.feedback != "integral" and max(counts) == 1
@@ -429,12 +429,12 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
-        self._update_derived()
+        self._update_derived_values()
 
     def _resume(self) -> None:
         self._parent_of = self._tree.parent.tolist()
         self._bar = {node: i for i, node in enumerate(self.domain_.joint.expanded.tolist())}
-        self._update_derived()
+        self._update_derived_values()
 
     @property
     def _bars(self) -> tuple[Any, ...]:
@@ -463,7 +463,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             return (1,) * d
         return (1,) * n + points_per_axis(run.params.n_representatives, d - n, run.actions)
 
-    def _update_derived(self) -> None:
+    def _update_derived_values(self) -> None:
         """Recompute g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
         run = self._run

@@ -35,12 +35,12 @@ from skgpb.optimizers._trees import (
     Cutting,
     PartitionSearch,
     PriorOfPoints,
+    always_failing_leaves,
     answer_deviations,
     best_divisible,
     cell_deviations,
+    exclude_unlikely,
     is_stationary,
-    leaves_that_always_failed,
-    without_unlikely,
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.utils.typing import Beta, FeedbackOfRegion, Variation
@@ -159,9 +159,9 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         excluded: set[int] = set()
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
-            for leaf in leaves_that_always_failed(self.domain_, chances):
+            for leaf in always_failing_leaves(self.domain_, chances):
                 self._refine(leaf, expected)
-            excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
+            excluded = set(np.flatnonzero(exclude_unlikely(self.domain_, None, chances)).tolist())
         while True:
             posterior = expected.posterior
             node = self._best_within(posterior, node_mask(excluded, self._tree.n_nodes))
@@ -237,7 +237,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
-        self._constants = Constants.of_prior(
+        self._constants = Constants.from_prior(
             self._horizon.n, self._run.params.n_children, self.bounds_, prior, given
         )
         return self._constants.max_depth

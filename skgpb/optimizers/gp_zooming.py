@@ -239,7 +239,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         beta = self._beta(t)
         if not run.pending:
             self._refine(t, beta)
-        unlikely = self._without_failing()
+        unlikely = self._shrink_failing_balls()
         posterior = self._model.fantasize(map(self.domain_.block_of, run.pending)).posterior
         pending = {query.index for query in run.pending}
         if len(pending - {-1}) == len(self.domain_):
@@ -256,7 +256,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
         return self.domain_.ball(ball)
 
-    def _without_failing(self) -> set[int]:
+    def _shrink_failing_balls(self) -> set[int]:
         """Shrink the balls that always failed; return the indices of balls likely to fail."""
         chances = self._run.chances_of_regions(self.bounds_)
         if chances is None:
@@ -264,7 +264,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         failed = chances.among(chances.always_failed, self._boxes())
         for ball in np.flatnonzero(failed & (self.domain_.depth < self.max_depth_)).tolist():
             self._shrink(ball)
-        return set(np.flatnonzero(chances.unlikely(self._boxes())).tolist())
+        return set(np.flatnonzero(chances.unlikely_mask(self._boxes())).tolist())
 
     def _boxes(self) -> np.ndarray:
         """Return the boxes [lower, upper] (n_balls, 2 d) of all balls."""
@@ -385,9 +385,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
-        self._update_derived()
+        self._update_derived_values()
 
-    def _update_derived(self) -> None:
+    def _update_derived_values(self) -> None:
         """Recompute W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         run = self._run

@@ -375,11 +375,11 @@ class Round:
             Noise variances, in the user's units, and costs of their answers.
         """
         known, noise = PosteriorAtRows(gp, rows, self.known), noise / gp.scale**2
-        out = self.replaced(known, noise, cost)
+        out = self.replace(known, noise, cost)
         out._once = self._once
         return out
 
-    def replaced(self, known: QueryTargetPosterior, noise: np.ndarray, cost: np.ndarray) -> Round:
+    def replace(self, known: QueryTargetPosterior, noise: np.ndarray, cost: np.ndarray) -> Round:
         """Return this round with another posterior, and other noise variances and costs."""
         return Round(known, noise, cost, self.t, self._make_rng)
 

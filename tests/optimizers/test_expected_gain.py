@@ -53,7 +53,7 @@ def test_gains_are_in_the_units_of_the_answers_and_reading_changes_nothing():
         for _ in range(12):
             query = opt.ask()
             opt.tell(query, unit * float(-np.sum((query.points - 0.4) ** 2)))
-        before = opt._repeated(opt._events).ask()
+        before = opt._repeat_events(opt._events).ask()
         gains.append(opt._comparison(opt.recommend()).expected_gain(opt.alpha_, 10))
         assert opt.ask() == before
     assert_allclose(gains[1], 1000.0 * gains[0], rtol=1e-3)

@@ -167,7 +167,7 @@ def preferred_query(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dic
     """Return an answered query with a better mean than the recommendation; None if none has."""
     found = None
     if isinstance(optimizer, Search):
-        found = optimizer._preferred(best, [entry.query for entry in answered])
+        found = optimizer._better_predicted_query(best, [entry.query for entry in answered])
     if found is None:
         return None
     query, (mean, _) = found
