@@ -244,9 +244,9 @@ class BaseBanditOptimizer(
         """Raise an error for parameters that do not fit the domain, before any state is set."""
 
     def _on_set_params(self) -> None:
-        """Recompute everything derived from parameters that may change during a run.
+        """Recompute the values that depend on parameters, after ``set_params`` during a run.
 
-        Replace objects, never mutate them: after an error the old ones are put back.
+        Replace objects, never mutate them: after an error the loop puts the old ones back.
         """
 
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:

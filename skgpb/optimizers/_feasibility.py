@@ -195,8 +195,8 @@ class OutcomeConstraints:
 
     def hopeless_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows that hardly satisfy all limits, while others may."""
-        hold = self.probability(rows)
-        return hold < min(defaults.HOPELESS_OF_LIMITS, 0.5 * hold.max(initial=0.0))
+        p = self.probability(rows)
+        return p < min(defaults.HOPELESS_OF_LIMITS, 0.5 * p.max(initial=0.0))
 
     def feasible_mask(self, rows: Blocks) -> np.ndarray:
         """Return a mask (n,) of the functionals that may be recommended."""
@@ -207,9 +207,9 @@ class OutcomeConstraints:
 
         If all probabilities underflow, it is the row whose means exceed the limits least.
         """
-        hold = self.probability(rows)
-        if hold.any():
-            return argmax_first(hold)
+        p = self.probability(rows)
+        if p.any():
+            return argmax_first(p)
         beyond = np.zeros(len(rows))
         for low, high, process in self._limits:
             mean = process.moments(rows)
@@ -597,12 +597,12 @@ class Feasibility:
 
         def utility(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
-                hold = limits.weights(rows)
-                above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
+                p = limits.weights(rows)
+                above = (p >= defaults.HOPELESS_OF_LIMITS) & (
                     means > (inf if best is None else best)
                 )
                 base = np.where(above, best or 0.0, low)
-                means = base + hold * (means - base)
+                means = base + p * (means - base)
             if chances is not None and not answered:
                 means = low + chances.weights(rows) * (means - low)
             return means

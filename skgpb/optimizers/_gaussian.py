@@ -239,8 +239,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     The model is refitted when its schedule says so; ``surrogate_`` is its public view. ``domain_``
     returns the descriptor rows of points and queries. A subclass has the fields of
-    :class:`ModelParameters`, chooses queries in ``_choose``, and recomputes in ``_update_derived_values``
-    all that depends on hyperparameters, units and parameters.
+    :class:`ModelParameters` and chooses queries in ``_choose``. Its ``_update_derived_values``
+    recomputes the values that depend on hyperparameters, units and parameters.
     """
 
     kernel: Kernel | None
