@@ -310,7 +310,7 @@ class SuccessProbabilities:
 
     @property
     def depends_on_query(self) -> bool:
-        """True if the probability of success was found to depend on the query."""
+        """True if failures depend on the query, so that there is a model of them."""
         return self._model is not None
 
     def _distinguishing_columns(self, rows: np.ndarray) -> np.ndarray:
@@ -490,9 +490,9 @@ def _weight_round(
     base: float,
     incumbent: float | None,
 ) -> tuple[Round, np.ndarray]:
-    """Return a round weighted by the probabilities ``of(rows)``, and those (n_queries,) of queries.
+    """Return a round weighted by probabilities, and the probabilities (n_queries,) of its queries.
 
-    ``rows`` has the descriptors of queries and of targets.
+    ``rows`` are the descriptors of queries and of targets; ``of`` returns their probabilities.
     """
     first = of(rows[0])
     second = first if rows[1] is rows[0] else of(rows[1])
@@ -577,7 +577,7 @@ class Feasibility:
         return weight_by_success(round, self.chances, (settings, targets), self._gp)
 
     def hopeless_mask(self, settings: np.ndarray) -> np.ndarray:
-        """Return a mask (n,) of the queries that are asked only if no others are left."""
+        """Return a mask (n,) of the queries to ask only if no others are left."""
         out = np.zeros(len(settings), dtype=bool)
         for each in (self.limits, self.chances):
             if each is not None:
