@@ -22,7 +22,7 @@ from skgpb.utils.validation import Real, check_one_each, check_reward, is_missin
 # -- Limits on outcomes ----------------------------------------------------------------------------
 
 #: Functionals as a process accepts them: rows (n, n_columns), or n arrays of rows.
-Blocks = np.ndarray | list[np.ndarray]
+RowSets = np.ndarray | list[np.ndarray]
 # Rounding: lower bound on the probabilities, so that weighted variances stay above 0.
 MIN_LIMIT_PROBABILITY = 1e-9
 
@@ -182,14 +182,14 @@ class OutcomeConstraints:
     def __init__(self, limits: list[tuple[float, float, GaussianProcess]]) -> None:
         self._limits = limits
 
-    def probability(self, blocks: Blocks) -> np.ndarray:
+    def probability(self, row_sets: RowSets) -> np.ndarray:
         """Return the probability (n,) that all limits hold at each functional."""
-        out = np.ones(len(blocks))
+        out = np.ones(len(row_sets))
         for low, high, process in self._limits:
-            out *= probability_between(low, high, *process.moments(blocks, std=True))
+            out *= probability_between(low, high, *process.moments(row_sets, std=True))
         return out
 
-    def weights(self, rows: Blocks) -> np.ndarray:
+    def weights(self, rows: RowSets) -> np.ndarray:
         """Return the probability (n,) that all limits hold, at least ``MIN_LIMIT_PROBABILITY``."""
         return np.maximum(self.probability(rows), MIN_LIMIT_PROBABILITY)
 
@@ -198,7 +198,7 @@ class OutcomeConstraints:
         p = self.probability(rows)
         return p < min(defaults.HOPELESS_OF_LIMITS, 0.5 * p.max(initial=0.0))
 
-    def feasible_mask(self, rows: Blocks) -> np.ndarray:
+    def feasible_mask(self, rows: RowSets) -> np.ndarray:
         """Return a mask (n,) of the functionals that may be recommended."""
         return self.probability(rows) >= defaults.SURE
 

@@ -658,18 +658,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if return_std and interval:
             raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
-        blocks = self._blocks_of(queries)
+        row_sets = self._row_sets_of(queries)
         run = self._run
         if not interval:
             read = self._model.mixture or self._gp
-            return run.sign.convert_moments(read.moments(blocks, std=return_std))
-        return run.sign.convert_moments(self._gp.moments(blocks)), *run.sign.convert_interval(
-            *self._widths().ends(blocks)
+            return run.sign.convert_moments(read.moments(row_sets, std=return_std))
+        return run.sign.convert_moments(self._gp.moments(row_sets)), *run.sign.convert_interval(
+            *self._widths().ends(row_sets)
         )
 
-    def _blocks_of(self, queries: Any) -> Any:
+    def _row_sets_of(self, queries: Any) -> Any:
         """Return the descriptor rows of each of the queries of ``predict_query``."""
-        return [self.domain_.block_of(query) for query in self._inputs.queries(queries)]
+        return [self.domain_.rows_of_query(query) for query in self._inputs.queries(queries)]
 
     # -- intervals for every f of bounded norm ----------------------------------------------
 
@@ -729,9 +729,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             """Return mean - caution * std of the averages over cells."""
             if not caution:
                 return averages(lambda points: self._gp.moments(at(points)), cells)
-            blocks, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
-            begins = range(0, len(blocks), at_a_time)
-            found = [self._gp.moments(blocks[i : i + at_a_time], std=True) for i in begins]
+            row_sets, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
+            begins = range(0, len(row_sets), at_a_time)
+            found = [self._gp.moments(row_sets[i : i + at_a_time], std=True) for i in begins]
             return np.concatenate([mean - caution * std for mean, std in found])
 
         sides = checked_sides(side, bounds, space)

@@ -492,7 +492,7 @@ class ExpectedAnswers:
         self,
         process: GaussianProcess,
         pending: list[Any],
-        blocks: list[np.ndarray],
+        row_sets: list[np.ndarray],
         noises: np.ndarray,
     ) -> GaussianProcess:
         """Return the process if no query is pending, or else a copy given the expected answers.
@@ -503,7 +503,7 @@ class ExpectedAnswers:
             The same object in every call between two calls of :meth:`forget`.
         pending : list of queries
             The queries.
-        blocks : list of ndarray of shape (n_rows, n_columns)
+        row_sets : list of ndarray of shape (n_rows, n_columns)
             Rows of the functional that each query observes.
         noises : ndarray of shape (k,)
             Noise variances of these answers, in the user's units.
@@ -515,7 +515,7 @@ class ExpectedAnswers:
         if expected is None or pairs[: len(known)] != known:
             known, expected = [], process
         n = len(known)
-        expected = expected.fantasize(blocks[n:], noises[n:])
+        expected = expected.fantasize(row_sets[n:], noises[n:])
         self._known = pairs, expected
         return expected
 
@@ -649,7 +649,7 @@ class PosteriorCache:
         return posterior.tracked_mean()[-n:], posterior.tracked_var()[-n:]
 
     def joint_posterior(
-        self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray
+        self, pending: list[Any], row_sets: list[np.ndarray], noises: np.ndarray
     ) -> QueryTargetPosterior:
         """Return the joint posterior of queries and targets, given pending queries.
 
@@ -657,15 +657,15 @@ class PosteriorCache:
         ----------
         pending : list of queries
             Queries that are being evaluated.
-        blocks : list of ndarray of shape (n_rows, n_columns)
+        row_sets : list of ndarray of shape (n_rows, n_columns)
             Rows of the functional that each of them observes.
         noises : ndarray of shape (k,)
             Noise variances of these answers, in the user's units.
         """
         if not self.are_one:
-            downdate = pending_downdate(self.gp, blocks, noises)
+            downdate = pending_downdate(self.gp, row_sets, noises)
             return CrossPosterior(self.covariances(), downdate, self.root)
-        expected = self._expected.of(self.gp, pending, blocks, noises)
+        expected = self._expected.of(self.gp, pending, row_sets, noises)
         slots = [self.queries.slot_of(query) for query in pending]
         return ArmPosterior(self.gp, expected.posterior, self.covariances, slots, noises)
 
@@ -829,7 +829,7 @@ class OutcomeModels:
                 stratum = record.stratum_of_last(i)
                 model = model.with_effects() if stratum else model
                 expected.forget()
-                model.observe(self._queries.block_of(rest[0]), rest[1][name], stratum=stratum)
+                model.observe(self._queries.rows_of_query(rest[0]), rest[1][name], stratum=stratum)
                 if model.is_due:
                     model = model.refit()
         self._known[name] = model, len(record.events), expected
@@ -856,14 +856,14 @@ class OutcomeModels:
         """
         if not limits or not record.n_observations:
             return None
-        blocks = [self._queries.block_of(query) for query in pending]
+        row_sets = [self._queries.rows_of_query(query) for query in pending]
         known = []
         for name, ends in checked_limits(limits).items():
             if not (model := self.model_of(name, record, options)).n_answers:
                 continue
             noises = np.full(len(pending), model.alpha + model.model_noise)
             *_, expected = self._known[name]
-            known.append((*ends, expected.of(model.process, [*pending], blocks, noises)))
+            known.append((*ends, expected.of(model.process, [*pending], row_sets, noises)))
         return OutcomeConstraints(known) if known else None
 
 
@@ -967,8 +967,8 @@ def best_answered_query(
         Returns a mask of the feasible functionals, given by their rows; None if all are feasible.
     """
     observed, outlying = model.process.observed, model.diagnosis.outlying
-    blocks = [*observed]
-    may_be = np.ones(len(blocks), dtype=bool) if possible is None else possible(blocks)
+    row_sets = [*observed]
+    may_be = np.ones(len(row_sets), dtype=bool) if possible is None else possible(row_sets)
     for i in np.argsort(-VALUES[method](model), kind="stable").tolist():
         arm = None if i in outlying or not may_be[i] else arms.arm_at(observed[i])
         if arm is not None:

@@ -166,14 +166,14 @@ def answer_deviations(
     found = np.zeros(n_depths)
     for depth in range(n_depths):
         if isinstance(partition, PoolPartition):
-            for block, members in partition.deviation_blocks(depth):
-                found[depth] = max(found[depth], gp.deviations(block, members).max())
+            for row_set, members in partition.deviation_row_sets(depth):
+                found[depth] = max(found[depth], gp.deviations(row_set, members).max())
             continue
-        for block, lower, upper in partition.deviation_cells(depth, everywhere):
+        for row_set, lower, upper in partition.deviation_cells(depth, everywhere):
             center, half, of = (
                 0.5 * (lower + upper),
                 0.5 * (upper - lower),
-                gp.deviations_from(block),
+                gp.deviations_from(row_set),
             )
 
             def deviations(t: Any, of: Any = of, c: Any = center, r: Any = half) -> Any:
@@ -742,7 +742,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     # -- suboptimality gap --------------------------------------------------------------------
 
     def _comparison(self, best: Any) -> Refined:
-        gp, rows = self._gp.copy(), self.domain_.block_of(best)
+        gp, rows = self._gp.copy(), self.domain_.rows_of_query(best)
         known = gp, rows, self._widths, self._model.possible(gp)
         return Refined(self.domain_.copy(), self._finest_depth, *known)
 
@@ -799,7 +799,7 @@ def best_by_posterior(
     """
     best, top = None, -np.inf
     while front:
-        mean, std = gp.moments([regions.block(each) for each in front], std=True)
+        mean, std = gp.moments([regions.row_set(each) for each in front], std=True)
         value = levelled((mean - gp.offset - caution * std) / gp.scale)
         if possible is not None:
             value = np.where(possible(front), value, -np.inf)
@@ -917,14 +917,14 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Split several leaves and track their children in one step; return the first children."""
-        firsts, slots, blocks = [], [], []
+        firsts, slots, row_sets = [], [], []
         for node in nodes:
             slot, leaves = self._tree.node(node)[2], self._tree.n_leaves
             first = self.domain_.split(node)
             firsts.append(first)
             slots += [slot, *range(leaves, self._tree.n_leaves)]
-            blocks += self.domain_.blocks(first, self._tree.n_nodes)
-        self._gp.track(blocks, slots)
+            row_sets += self.domain_.row_sets(first, self._tree.n_nodes)
+        self._gp.track(row_sets, slots)
         return firsts
 
     @property
@@ -952,7 +952,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         return slots[front]
 
     def _best_of(self, nodes: np.ndarray) -> int:
-        means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
+        means = self._gp.moments([self.domain_.row_set(node) for node in nodes.tolist()])
         return argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
@@ -974,7 +974,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
             self.bounds_, self._resolved_depth(cutting, kernel)
         )
         self._tree = self.domain_.tree
-        self._start_surrogate(kernel, self.domain_.block(0).shape[1])
+        self._start_surrogate(kernel, self.domain_.row_set(0).shape[1])
         self._gp.sizes = self.domain_.sizes
         self._gp.reset_evaluator()
         self._update_derived_values()
@@ -994,8 +994,8 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _track(self, moments: Moments | None = None) -> None:
         """Track every leaf in its slot; ``moments`` are their moments, if given."""
-        blocks = self.domain_.blocks(0, self._tree.n_nodes)
-        self._gp.track([blocks[node] for node in self._tree.leaves.tolist()], moments=moments)
+        row_sets = self.domain_.row_sets(0, self._tree.n_nodes)
+        self._gp.track([row_sets[node] for node in self._tree.leaves.tolist()], moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         """Return the deepest level at which cells are split, for a kernel of answers."""

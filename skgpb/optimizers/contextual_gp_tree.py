@@ -324,9 +324,9 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Return the score (equation 5.9) of the candidate of each cell, in normalised units."""
         run = self._run
-        gp = self._model.fantasize(map(self.domain_.block_of, run.pending))
-        blocks = [self.domain_.candidate(node, context) for node in nodes]
-        mean, std = gp.moments(blocks, std=True)
+        gp = self._model.fantasize(map(self.domain_.rows_of_query, run.pending))
+        row_sets = [self.domain_.candidate(node, context) for node in nodes]
+        mean, std = gp.moments(row_sets, std=True)
         mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
         upper = mean + width * std
         index = upper.copy()
@@ -358,8 +358,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _observe(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 11 and 12: observe the reward of a query."""
         node = self.domain_.node_of(query)
-        block = self.domain_.block_of(query)
-        mean, var = self._model.observe(block, reward, alpha, renew=self._on_refit)
+        row_set = self.domain_.rows_of_query(query)
+        mean, var = self._model.observe(row_set, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
@@ -428,7 +428,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         )
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
-        self._start_surrogate(prior, joint.block(0).shape[1])
+        self._start_surrogate(prior, joint.row_set(0).shape[1])
         self._update_derived_values()
 
     def _resume(self) -> None:
@@ -446,8 +446,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _bars(self, bars: tuple[Any, ...]) -> None:
         rows, offsets, mean, var, upto = bars
         tracked = Functionals.between(rows, offsets)
-        blocks = [tracked[i] for i in range(len(tracked))]
-        self._gp.track(blocks, moments=(mean, var, upto))
+        row_sets = [tracked[i] for i in range(len(tracked))]
+        self._gp.track(row_sets, moments=(mean, var, upto))
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""

@@ -155,7 +155,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         beta = self._beta(t)
         pending = {self.domain_.node_of(query) for query in run.pending}
         leaves = self._tree.n_leaves
-        expected = self._model.fantasize(map(self.domain_.block_of, run.pending))
+        expected = self._model.fantasize(map(self.domain_.rows_of_query, run.pending))
         excluded: set[int] = set()
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
@@ -179,7 +179,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        expected = self._model.fantasize(map(self.domain_.block_of, self._run.pending))
+        expected = self._model.fantasize(map(self.domain_.rows_of_query, self._run.pending))
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
@@ -196,7 +196,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         (first,) = self._expand_all([node])
         if expected is not self._gp:
             children = range(first, self._tree.n_nodes)
-            expected.track(self.domain_.blocks(first, children.stop), children)
+            expected.track(self.domain_.row_sets(first, children.stop), children)
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Lines 4 and 5: split the nodes, and return the first child of each.
@@ -207,7 +207,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         for node in nodes:
             first = self.domain_.split(node)
             children = range(first, self._tree.n_nodes)
-            self._gp.track(self.domain_.blocks(first, children.stop), children)
+            self._gp.track(self.domain_.row_sets(first, children.stop), children)
             firsts.append(first)
         self._refined = True
         return firsts
@@ -215,7 +215,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: observe the reward. The slot of a cell is the index of its node."""
         node = self.domain_.node_of(query)
-        what = node if node >= 0 else self.domain_.block_of(query)
+        what = node if node >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         refined, self._refined = self._refined, False
         if node >= 0:
@@ -233,7 +233,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _track(self, moments: Moments | None = None) -> None:
         """Track every cell, in the order of the nodes."""
-        self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
+        self._gp.track(self.domain_.row_sets(0, self._tree.n_nodes), moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()

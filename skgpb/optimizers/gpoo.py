@@ -160,7 +160,7 @@ class GPOOOptimizer(PartitionSearch):
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
             return self.domain_.cell(0)
-        mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
+        mean, std = self._gp.moments([self.domain_.rows_of_query(cell) for cell in cells], std=True)
         value = (mean - self._gp.offset - caution * std) / self._gp.scale
         return cells[argmax_first(value, self._model.tie_scale)]
 
@@ -175,7 +175,7 @@ class GPOOOptimizer(PartitionSearch):
             excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
             excluded[below] = 1
         if pending:
-            gp = self._model.fantasize(map(self.domain_.block_of, pending))
+            gp = self._model.fantasize(map(self.domain_.rows_of_query, pending))
         return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
@@ -188,7 +188,7 @@ class GPOOOptimizer(PartitionSearch):
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         # A leaf has a slot with tracked moments; for any other query the rows of its points.
-        functional = slot if slot >= 0 else self.domain_.block_of(query)
+        functional = slot if slot >= 0 else self.domain_.rows_of_query(query)
         splits_left = self._splits_left
         mean, var = self._model.observe(functional, reward, alpha, renew=self._on_refit)
         beta_after = self._widths().beta() if self.beta == "rkhs" else beta

@@ -147,9 +147,9 @@ class IndirectBaseline(IndirectSearch):
         if not self._uses_answer_process:
             return super()._round(pending)
         gp, level, prices = self._answers.process, self._model.alpha, self._cost_model
-        blocks = [query.a[np.newaxis] for query in pending]
+        row_sets = [query.a[np.newaxis] for query in pending]
         told = self._noises_of(pending)
-        expected = gp.fantasize(blocks, told) if pending else gp
+        expected = gp.fantasize(row_sets, told) if pending else gp
         slots = [query.index for query in pending]
         known = ArmPosterior(gp, expected.posterior, lambda: PairCovariances(gp), slots, told)
         costs, noises = prices.costs_and_noises(level)

@@ -417,8 +417,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _expected_posterior(self, pending: list[Any]) -> GaussianProcess:
         """Return the posterior given the expected answers to pending queries."""
-        blocks = [self.domain_.block_of(query) for query in pending]
-        return self._gp.fantasize(blocks, self._noises_of(pending)) if pending else self._gp
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        return self._gp.fantasize(row_sets, self._noises_of(pending)) if pending else self._gp
 
     @property
     def _settings(self) -> np.ndarray:
@@ -432,7 +432,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._gp)
 
-    def _blocks_of(self, queries: Any) -> np.ndarray:
+    def _row_sets_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
         inputs: Any = self._inputs
         each = inputs.each(queries)

@@ -150,7 +150,7 @@ class ArmPosterior(QueryTargetPosterior):
             add_reductions(C, others, weights[others], var, noise, others, out)
             return out
         pairs = self._pairs()
-        for some in pairs.blocks(others):
+        for some in pairs.batches(others):
             rows = pairs.rows(self._expected, some)
             add_reductions(rows, np.arange(len(some)), weights[some], var, noise, some, out)
         return out

@@ -224,8 +224,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the posterior of all queries and targets, given pending queries."""
         costs, noises = self._cost_model.costs_and_noises(self._model.alpha)
         noises = noises + self._model.model_noise
-        blocks = [self.domain_.block_of(query) for query in pending]
-        known = self._cache.joint_posterior(pending, blocks, self._noises_of(pending))
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        known = self._cache.joint_posterior(pending, row_sets, self._noises_of(pending))
         return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
@@ -401,7 +401,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._set_model(self._model.with_effects())
             self._on_refit()
         self._cache.observing(slot, self._model.noise_of(alpha))
-        what = slot if slot >= 0 else self.domain_.block_of(query)
+        what = slot if slot >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
         price = self._cost_model.cost_of(query)
         self._spent += price
@@ -460,8 +460,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows (n, n_columns) of the functionals of queries."""
-        blocks = map(self.domain_.block_of, queries)
-        return np.concatenate([self._gp.observed.rows[:0], *blocks])
+        row_sets = map(self.domain_.rows_of_query, queries)
+        return np.concatenate([self._gp.observed.rows[:0], *row_sets])
 
     @property
     @locked
@@ -697,11 +697,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if not (self._can_ask_targets and told):
             return None
         if len(told) > N_COMPARED:
-            means = self._gp.moments(self._blocks_of(told))
+            means = self._gp.moments(self._row_sets_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
-        blocks, kept = self._blocks_of([*told, best]), self._feasibility().limits_mask
-        means = (self._model.mixture or self._gp).moments(blocks)
-        values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
+        row_sets, kept = self._row_sets_of([*told, best]), self._feasibility().limits_mask
+        means = (self._model.mixture or self._gp).moments(row_sets)
+        values = means[:-1] if kept is None else np.where(kept(row_sets[:-1]), means[:-1], -inf)
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], self._gp.scale):
             return None
@@ -710,7 +710,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _comparison(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
-            rows = self.targets_.block_of(best)
+            rows = self.targets_.rows_of_query(best)
         gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._feasibility().limits
         if limits is not None:
             rivals = rivals[~limits.hopeless_mask(rivals)]
@@ -1102,7 +1102,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
         taught = run.outcomes(
             self._gp.observed.rows[: run.n_fitted],
-            lambda query: domain.block_of(query).mean(axis=0),
+            lambda query: domain.rows_of_query(query).mean(axis=0),
             learn,
             n_failures,
         )
@@ -1137,14 +1137,14 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
         run, found = self._run, []
         limits = checked_limits(run.params.limits)
-        blocks = self._blocks_of([best]) if limits else []
+        row_sets = self._row_sets_of([best]) if limits else []
         for name, (low, high) in limits.items():
             model = self._outcomes.model_of(name, run, self._model.options)
             each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
             each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
             each |= dict.fromkeys(("mean", "std", "probability"))
             if model.n_answers:
-                mean, std = model.process.moments(blocks, std=True)
+                mean, std = model.process.moments(row_sets, std=True)
                 hold = probability_between(low, high, mean, std)
                 each |= {
                     "mean": float(mean[0]),
