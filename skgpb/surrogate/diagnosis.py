@@ -123,8 +123,7 @@ class Diagnosis:
         """Whether the query with the best answer should be replicated.
 
         A replicate distinguishes noise from roughness of f. The search needs it if the noise was
-        learned and
-        all answers are to different queries.
+        learned and all answers are to different queries.
         """
         return (
             self.learns_all

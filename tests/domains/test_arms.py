@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb import defaults
-from skgpb.domains import Allocation, Arm, Box, PointsQuery
+from skgpb.domains import Allocation, Arm, Box, Districts, PointsQuery
 from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.box_candidates import BoxCandidates
@@ -649,3 +649,53 @@ def test_a_few_settings_are_all_points_and_none_moves():
     assert not len(cells.resample(Places(), np.random.default_rng(0)))
     assert cells.move_to(PointsQuery(cells.rows[:1])) == -1
     assert cells.placements_of(0) is None
+
+
+# -- districts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_districts_are_sets_of_their_points_with_shares_that_sum_to_one(weighted):
+    rng = np.random.default_rng(0)
+    points, names = rng.random((9, 2)), np.array(list("BABCABBCA"))
+    weights = rng.integers(0, 5, 9) + 1.0 if weighted else None
+    districts = Districts(points, names, weights)
+    assert districts.labels == ["B", "A", "C"] and len(districts) == 3
+    arms = districts.as_set(np.array([[0.0, 1.0]] * 2), 4)
+    assert (arms.layout.task_column, arms.layout.d, arms.names) == (-1.0, 2, ["B", "A", "C"])
+    for slot, label in enumerate(districts.labels):
+        own = np.flatnonzero(names == label)
+        share = np.ones(len(own)) if weights is None else weights[own]
+        share = share / share.sum()
+        arm = arms.arm(slot)
+        assert arm.name == label
+        assert_array_equal(arm.points, points[own])
+        assert_allclose(arm.weights, share)
+        assert_allclose(arm.descriptor, [*(share @ points[own]), 4.0 + slot])
+        assert_array_equal(districts.members[slot][0], own)
+    assert_allclose(districts.shares, np.concatenate([arms.arm(i).weights for i in range(3)]))
+    assert districts == Districts(points, names, None if weights is None else 2.0 * weights)
+    assert hash(districts) == hash(Districts(points, names, weights))
+    for other in (
+        Districts(points + 0.1, names, weights),
+        Districts(points, names[::-1], weights),
+        Districts(points, names, np.arange(1.0, 10.0)),
+    ):
+        assert districts != other
+    # The value of a point is no district.
+    assert_array_equal(arms.rows_of(points[:1]), [[*points[0], -1.0]])
+
+
+def test_districts_without_weight_or_with_other_numbers_are_refused():
+    points, names = np.zeros((3, 1)), ["A", "B", "B"]
+    Districts(points, names, [1.0, 0.0, 1.0])
+    for weights, said in [
+        ([1.0, 0.0, 0.0], "must not all be 0, as those of 'B'"),
+        ([1.0, -1.0, 2.0], "a number >= 0 for each of 3 points"),
+        ([1.0, 1.0], "a number >= 0 for each of 3 points"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            Districts(points, names, weights)
+    for wrong in (["A", "B"], [0.5, 1.0, 2.0]):
+        with pytest.raises(ValueError, match="a text or an integer for each of 3 points"):
+            Districts(points, wrong)

@@ -591,3 +591,22 @@ def test_a_design_has_its_size_and_replacements_far_from_it(more):
     assert not np.array_equal(design[:8], space.feasible.design(8, 4, 0))
     few = ParameterSpace.from_bounds(Box({"A": range(3), "B": range(3)}, "A + B <= 2"))
     assert few.feasible.design(4, 0, 9).shape == (6, 2)  # every setting once
+
+
+def test_sums_that_only_rounding_changes_satisfy_an_equation():
+    space = ParameterSpace.from_bounds(Box(dict.fromkeys("ABC", (0, 0.1)), "A + B + C = 0.3"))
+    assert 0.1 + 0.1 + 0.1 != 0.3
+    assert space.feasible.is_feasible(np.full((1, 3), 0.1)).all()
+    off = np.array([[0.1, 0.1, 0.1 - 1e-8], [0.1, 0.1, 0.1 - 1e-11]])
+    assert space.feasible.is_feasible(off).tolist() == [False, True]
+    space = ParameterSpace.from_bounds(Box(dict.fromkeys("ABC", (0, 0.1)), "A + B + C >= 0.3"))
+    assert space.feasible.is_feasible(off).tolist() == [False, True]
+
+
+def test_equations_that_leave_one_point_leave_that_point():
+    box = Box({"A": (0, 1), "B": (0, 2), "x": (5, 6)}, ["A + B = 1", "A - B = 0.5"])
+    space = ParameterSpace.from_bounds(box)
+    points = space.feasible.sample(20, np.full(3, 0.3))
+    assert_allclose(points[:, :2], np.tile([0.75, 0.25], (20, 1)), atol=1e-9)
+    assert len(np.unique(points[:, 2])) > 10
+    assert space.feasible.vertices.shape == (0, 3)

@@ -24,6 +24,7 @@ from skgpb.domains.partition import BoxPartition
 from skgpb.domains.space import Choice, IntegerQuantile, ParameterSpace
 from skgpb.domains.value_ranges import (
     Placed,
+    ValueRanges,
     cut,
     mixed_order,
     points_per_side,
@@ -466,3 +467,17 @@ def test_a_box_has_the_partition_of_its_sides():
     assert deepest_cut(space, 2, 9) == 9 + 2
     assert deepest_cut(space, 3, 9) == 9 + 2
     assert deepest_cut(plain, 2, 9) == 18 and deepest_cut(space, 2, 1) == 2
+
+
+@pytest.mark.parametrize("K", [4, 8])
+def test_parts_are_cut_further_into_as_many_each(K):
+    space = ParameterSpace.from_bounds({"flag": [True, False], "x": (0.0, 1.0)})
+    parts = ValueRanges(space, K, (2, 2), continuous=True).parts(space.bounds.T.ravel())
+    settings = [space.ranges(*np.split(part, 2)) for part in parts]
+    # Both sides are as long: the first is cut, and then what is left to do along the other.
+    half = K // 2
+    for flag in (True, False):
+        ends = [each["x"] for each in settings if each["flag"] == [flag]]
+        assert_allclose(ends, [(i / half, (i + 1) / half) for i in range(half)])
+    three = ValueRanges(space, 3, (2, 2), continuous=True).parts(space.bounds.T.ravel())
+    assert [np.ptp(part[[1, 3]]) for part in three] == [0.5, 0.5, 1.0]

@@ -713,3 +713,8 @@ def test_parameters_with_other_values_have_axes_of_their_own():
         assert ParameterSpace([same[0], same[1] | other]).n_axes == 4
     steps = [{"a": Steps(0, 1, 0.5)}, {"a": Steps(0, 1, 0.5)}, {"a": Steps(0, 1, 0.25)}]
     assert ParameterSpace(steps).n_axes == 3
+
+
+def test_a_distribution_of_one_value_is_a_constant():
+    space = ParameterSpace({"n": randint(3, 4), "x": uniform(0, 1)})
+    assert space.n_axes == 1 and space.setting(np.array([0.25])) == {"n": 3, "x": 0.25}
