@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgpb.lab.tables import BestSubgroup
 from skgpb.lab.tables.conditions import Categories
+from skgpb.lab.tables.finding import find_and_judge
 
 
 @parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])
@@ -144,10 +145,19 @@ def test_a_frame_must_have_the_columns_of_fit_in_their_order(names):
         search.predict(pandas.DataFrame(rng.random((3, len(names))), columns=names))
 
 
-def test_a_share_of_rows_is_rounded_up():
+@pytest.mark.parametrize(("min_rows", "least"), [(0.1, 11), (0.2, 21), (7, 7)])
+def test_a_share_of_rows_is_rounded_up(min_rows, least, monkeypatch):
+    given = []
+
+    def spied(table, least, **options):
+        given.append(least)
+        return find_and_judge(table, least, **options)
+
+    monkeypatch.setattr("skgpb.lab.tables.subgroup.find_and_judge", spied)
     rng = np.random.default_rng(1)
     X, y = rng.random((101, 2)), rng.normal(size=101)
-    assert BestSubgroup(min_rows=0.1).fit(X, y).n_rows_ >= 11
+    assert BestSubgroup(min_rows=min_rows).fit(X, y).n_rows_ >= least
+    assert given == [least]
 
 
 def test_the_group_does_not_depend_on_the_seed():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -710,3 +712,30 @@ def test_a_search_of_some_features_has_conditions_on_no_others():
         assert {name: found[name] for name in found} == {name: own[name] for name in own}
     sizes = [table.rows(table.shape.subgroup(box)).sum() for box in boxes]
     assert sizes == sorted(sizes)
+
+
+@pytest.mark.parametrize(("n_rows", "d"), [(60_000, 1), (20_000, 4), (30_000, 5), (40, 2)])
+def test_large_tables_are_permuted_less_often(n_rows, d, monkeypatch):
+    asked = []
+    monkeypatch.setattr(verdict, "_p_value", lambda *given: asked.append(given[-1]) or (1.0, 1, 1))
+    X = np.random.default_rng(0).random((n_rows, d))
+    table, path = MemoryTable(X, X[:, 0]), SimpleNamespace(most_evidence=1.0)
+    permutation_test(table, X[:, 0], 9, path, np.arange(n_rows), np.random.default_rng(0))
+    assert asked == [min(max(10_000_000 // (n_rows * d) - 1, 49), 199)]
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_effects_of_sides_are_what_the_group_has_more_than_without_them(minimize):
+    rng = np.random.default_rng(1)
+    X = rng.random((800, 3))
+    y = 2.0 * (X[:, 0] > 0.5) + 1.0 * (X[:, 2] > 0.6) + 0.3 * rng.normal(size=800)
+    y = -y if minimize else y
+    finding = find_and_judge(MemoryTable(X, y), 60, minimize=minimize, n_permutations=1)
+    effects, sign = finding.effects(), -1.0 if minimize else 1.0
+    assert list(effects) == ["x0", "x2"] and finding.minimizes == minimize
+    for name, gain in effects.items():
+        rest = finding.table.rows(finding.subgroup.without(name))
+        assert gain == pytest.approx(sign * (y[finding.rows].mean() - y[rest].mean()))
+    assert finding.average == pytest.approx(y[finding.rows].mean())
+    assert finding.table_average == finding.counted_table_average == pytest.approx(y.mean())
+    assert finding.optimism == pytest.approx(sign * (finding.average - finding.verdict.average))
