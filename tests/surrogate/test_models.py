@@ -346,3 +346,18 @@ def test_exact_answers_have_no_less_than_their_negligible_noise():
         assert Models.around(gp, samples, default_prior(BOX), None, 0.03).least == least
     samples.alpha[:] = np.nan
     assert Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.03).least == 0.0
+
+
+def test_the_noise_of_models_is_about_that_of_repeated_answers():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random(15), 4)
+    for noise in (0.04, 1.0):
+        y = np.sin(7.0 * X) + np.sqrt(noise) * rng.standard_normal(60)
+        gp = GaussianProcess(default_kernel(BOX), 1)
+        for x, value in zip(X, y, strict=True):
+            gp.observe(np.array([[x]]), float(value), noise)
+        functional = np.repeat(np.arange(15), 4)
+        samples = ScaledSamples(functional, y, np.full(60, np.nan))
+        models = Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], noise)
+        assert samples.variance_of_repeats() == pytest.approx(noise, rel=0.35)
+        assert 0.5 * noise < models.weights @ models.noises < 1.7 * noise

@@ -598,3 +598,21 @@ def test_relearning_in_units_equals_fitting_the_targets_in_these_units(center, s
     np.testing.assert_allclose(online.process_.kernel.theta, fresh.kernel_.theta, rtol=1e-4)
     expected = center + scale * fresh.predict(T)
     np.testing.assert_allclose(online.predict(T), expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_targets", [None, 1, 3])
+@pytest.mark.parametrize("kernel", [None, 2.0 * RBF(0.3)], ids=str)
+def test_predictions_before_a_fit_are_those_of_the_prior_as_in_scikit_learn(kernel, n_targets):
+    X = np.random.default_rng(0).random((4, 2))
+    ours, theirs = (
+        cls(kernel, n_targets=n_targets)
+        for cls in (OnlineGaussianProcessRegressor, GaussianProcessRegressor)
+    )
+    assert_allclose(ours.predict(X), theirs.predict(X))
+    for kind in ("return_std", "return_cov"):
+        for a, b in zip(
+            ours.predict(X, **{kind: True}), theirs.predict(X, **{kind: True}), strict=True
+        ):
+            assert_allclose(a, b)
+    with pytest.raises(RuntimeError, match="At most one"):
+        ours.predict(X, return_std=True, return_cov=True)
