@@ -148,3 +148,14 @@ def test_rows_are_computed_in_parts_that_fit_into_memory(monkeypatch):
     expected = gp.posterior_covariance(gp.tracked, gp.tracked)
     assert_allclose(pairs.covariance(gp.posterior, [], []), expected, atol=1e-12)
     assert_allclose(pairs.rows(gp.posterior, np.array([6, 1])), expected[[6, 1]], atol=1e-12)
+
+
+def test_pending_answers_without_noise_are_told_only_once():
+    gp = process(1.5 * RBF(0.4))
+    gp.observe_tracked(3, 4.0, NOISE)
+    slots, noises = [1, 6, 1], [0.0, NOISE, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumericalWarning)
+        expected = gp.fantasize([ROWS[slot : slot + 1] for slot in slots], noises)
+    found = PairCovariances(gp).covariance(expected.posterior, slots, noises)
+    assert_allclose(found, expected.posterior_covariance(gp.tracked, gp.tracked), atol=1e-9)

@@ -616,3 +616,32 @@ def test_predictions_before_a_fit_are_those_of_the_prior_as_in_scikit_learn(kern
             assert_allclose(a, b)
     with pytest.raises(RuntimeError, match="At most one"):
         ours.predict(X, return_std=True, return_cov=True)
+
+
+def test_the_likelihood_at_other_hyperparameters_may_keep_them_as_in_scikit_learn():
+    X, y, *_ = make(repeats=False)
+    y = y[:, 0] if np.ndim(y) > 1 else y
+    kernel = 1.2 * RBF([0.4, 0.6])
+    ours, theirs = (
+        cls(kernel, optimizer=None, alpha=0.1).fit(X, y)
+        for cls in (OnlineGaussianProcessRegressor, GaussianProcessRegressor)
+    )
+    theta = kernel.theta + 0.3
+    for keeps in (True, False):
+        found, expected = (
+            each.log_marginal_likelihood(theta, clone_kernel=keeps) for each in (ours, theirs)
+        )
+        assert found == pytest.approx(expected)
+        assert_allclose(ours.kernel_.theta, theirs.kernel_.theta)
+
+
+def test_a_noise_variance_for_each_sample_begins_and_others_follow_with_their_own():
+    X, y, *_ = make(n=12, repeats=False)
+    alpha = np.linspace(0.05, 0.3, 12)
+    ours = OnlineGaussianProcessRegressor(RBF(0.4), optimizer=None, alpha=alpha[:8])
+    ours.partial_fit(X[:8], y[:8])
+    with pytest.raises(ValueError, match="pass alpha for these samples"):
+        ours.partial_fit(X[8:], y[8:])
+    ours.partial_fit(X[8:], y[8:], alpha=alpha[8:])
+    theirs = GaussianProcessRegressor(RBF(0.4), optimizer=None, alpha=alpha).fit(X, y)
+    assert_allclose(ours.predict(X), theirs.predict(X))
