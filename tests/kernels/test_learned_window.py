@@ -9,7 +9,12 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb.kernels import ConditionalMean, WindowMean
-from skgpb.kernels.learned_window import RidgeScatter, embedding_loss, learned_window
+from skgpb.kernels.learned_window import (
+    RidgeScatter,
+    embedding_loss,
+    learned_conditional,
+    learned_window,
+)
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 
@@ -210,3 +215,23 @@ def test_the_error_is_measured_by_one_evaluator(monkeypatch):
     )
     assert window.model_noise() > 0.0
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_the_operator_of_pairs_is_the_given_one_or_that_of_the_lower_loss(forks):
+    rng = np.random.default_rng(0)
+    A = rng.random((60, 1))
+    X = 2.0 * A + 0.05 * rng.normal(size=(60, 1))
+    if forks:  # two places for each query, which no window describes
+        X += np.where(rng.random((60, 1)) < 0.5, -1.0, 1.0)
+    embedding = learned_conditional(X, A, "embedding", None)
+    window = learned_conditional(X, A, "window", None)
+    assert isinstance(embedding, ConditionalMean) and isinstance(window, WindowMean)
+    _, loss = learned_window(X, A, embedding.operator_.embedding_kernel, None)
+    assert (loss < embedding.operator_.loss) != forks
+    best = learned_conditional(X, A, "auto", None)
+    assert isinstance(best, ConditionalMean if forks else WindowMean)
+    with pytest.raises(ValueError, match="one pair is too few for leave-one-out"):
+        learned_conditional(X[:1], A[:1], "auto", None)
+    with pytest.raises(ValueError, match="one pair is too few"):
+        learned_conditional(X[:1], A[:1], "window", None)
