@@ -191,7 +191,8 @@ def test_the_noise_of_answers_and_the_limits_of_numbers_are_said():
 
 PRIVACY = {
     "holds": True, "target_range": [0.0, 9.0], "at_end_of_range": None, "delta": 1e-9,
-    "protected": "one value", "ledger": None, "epsilon": 2.0, "epsilon_spent": 1.5, "epsilon_spent_before": 0.5,
+    "protected": "one value", "ledger": None, "epsilon": 2.0, "epsilon_spent": 1.5,
+    "epsilon_spent_before": 0.5,
 }  # fmt: skip
 
 
