@@ -782,8 +782,7 @@ class Model:
         Returns
         -------
         contradiction : str
-                Empty if there is none, or if it was returned before; see ``contradicted``.
-            Empty if nothing is to be said; see ``contradicted``.
+            Empty if there is none, or if it was returned before; see ``contradicted``.
         """
         if not self.schedule.compares(self.n_answers):
             return ""
