@@ -618,3 +618,45 @@ def test_sides_and_levels_are_the_same_both_ways(kind, missing):
         np.testing.assert_array_equal(side.holds(values), inside[:4])
     with pytest.raises(ValueError, match="start and stop must be"):
         Levels("x", "number", edges=(1, 2)).interval(1, 4)
+
+
+def test_the_whole_table_is_no_group_that_is_as_good():
+    shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
+    inside = np.array([shape.everything] * 3)
+    inside[1, :50], inside[2, :90] = 0, 0
+    # Half of the table is evidence of 16 - 4, or of 2.25 - 4.
+    for mean, expected in ((0.4, 1), (0.15, 2)):
+        found = SubgroupPath.from_trajectories(
+            [PeelingTrajectory(np.array([100.0, 50.0, 10.0]), np.array([0.0, mean, 0.9]), inside)],
+            shape,
+            100,
+        )
+        assert found.best == 2 and found.evidence[0] == 0.0
+        assert [found.largest(tolerance) for tolerance in (4.0, 9.0)] == [expected] * 2
+
+
+@pytest.mark.parametrize("features", [[2, 0], [1], [0, 1, 2]])
+def test_a_table_of_some_features_or_rows_answers_as_the_whole_does(features):
+    table = some_table()
+    some = table.only(features)
+    assert [levels.name for levels in some.levels] == [table.levels[j].name for j in features]
+    rows_kept = np.flatnonzero(np.random.default_rng(0).random(table.n_rows) < 0.5)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        box = some.shape.subgroup(random_box(some.shape, rng))
+        (found,), (expected,) = some.marginals([box]), table.marginals([box])
+        assert list(found) == [some.levels[i].name for i in range(len(features))]
+        for name, moments in found.items():
+            for each in ("n", "mean", "variance"):
+                np.testing.assert_allclose(getattr(moments, each), getattr(expected[name], each))
+        np.testing.assert_array_equal(some.rows(box), table.rows(box))
+        part = table.part(rows_kept)
+        assert part.totals([box]).n[0] == table.rows(box)[rows_kept].sum()
+        np.testing.assert_array_equal(part.codes, table.codes[rows_kept])
+        assert part.levels is table.levels
+    other = table.with_target(2.0 * table.y + 1.0)
+    np.testing.assert_allclose(other.totals([Subgroup()]).mean, 2.0 * table.y.mean() + 1.0)
+    (moments,) = other.marginals([Subgroup()], [["size"]])
+    (before,) = table.marginals([Subgroup()], [["size"]])
+    np.testing.assert_allclose(moments["size"].mean, 2.0 * before["size"].mean + 1.0)
+    np.testing.assert_allclose(moments["size"].variance, 4.0 * before["size"].variance)

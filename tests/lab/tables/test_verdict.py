@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binom, binomtest, t
 
-from skgpb.lab.tables import MemoryTable, verdict
+from skgpb.lab.tables import MemoryTable, crossfit, verdict
 from skgpb.lab.tables.crossfit import (
     ABOVE,
     BELOW,
@@ -26,7 +26,7 @@ from skgpb.lab.tables.crossfit import (
     search_features,
     standard_error,
 )
-from skgpb.lab.tables.finding import find_and_judge
+from skgpb.lab.tables.finding import _runner_up, find_and_judge
 from skgpb.lab.tables.search import recommend, search_rows, standardize
 from skgpb.lab.tables.verdict import (
     ERROR_FACTOR,
@@ -739,3 +739,46 @@ def test_effects_of_sides_are_what_the_group_has_more_than_without_them(minimize
     assert finding.average == pytest.approx(y[finding.rows].mean())
     assert finding.table_average == finding.counted_table_average == pytest.approx(y.mean())
     assert finding.optimism == pytest.approx(sign * (finding.average - finding.verdict.average))
+
+
+def test_a_value_at_a_limit_is_no_outlier():
+    y = np.append(np.repeat([-1.0, 1.0], 50), [10.0, -10.0, 10.0 + 1e-9])
+    limits = OutlierLimits.from_target(y, 1)
+    at = np.append(y[:100], [limits.high, limits.low, limits.high + 1e-6])
+    again = OutlierLimits.from_target(at, 1)
+    assert (again.low, again.high) == (limits.low, limits.high)
+    assert again.outliers.tolist() == [102]
+
+
+@pytest.mark.parametrize("min_rows", [1, 2, 10, 60])
+def test_folds_are_searched_for_groups_of_as_large_a_share(min_rows, monkeypatch):
+    asked = set()
+
+    def spied(table, y, least, features):
+        asked.add((len(y), least))
+        return search_features(table, y, least, features)
+
+    monkeypatch.setattr(crossfit, "search_features", spied)
+    X = np.random.default_rng(0).random((100, 2))
+    cross_fit(MemoryTable(X, X[:, 0]), X[:, 0], min_rows, np.arange(100), np.random.default_rng(0))
+    assert asked == {(100, min_rows), (90, max(1, -(-min_rows * 90 // 100)))}
+
+
+def test_the_runner_up_has_few_rows_in_common_and_a_real_evidence():
+    rng = np.random.default_rng(0)
+    X = rng.random((600, 2))
+    y = standardize(2.0 * (X[:, 0] > 0.8) + (X[:, 1] < 0.1) + 0.5 * rng.normal(size=600))
+    table = MemoryTable(X, y)
+    path = search_rows(table, y, 30)
+    inside = [table.shape.holds(table.codes, each) for each in path.inside]
+    for rows in (inside[path.best], ~inside[path.best], np.ones(600, dtype=bool)):
+        few = [
+            i
+            for i in np.argsort(-path.shrunken_mean, kind="stable")
+            if path.shrunken_mean[i] > 0.0 and (inside[i] & rows).sum() <= 0.1 * inside[i].sum()
+        ]
+        found = _runner_up(table, path, rows)
+        expected = None if not few else inside[few[0]]
+        assert (found is None) == (expected is None)
+        if found is not None:
+            assert_array_equal(table.rows(found), expected)
