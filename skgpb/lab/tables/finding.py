@@ -16,6 +16,7 @@ from skgpb.lab.tables.verdict import (
     OutlierLimits,
     Verdict,
     estimate_average,
+    not_above,
     permutation_test,
 )
 
@@ -148,10 +149,7 @@ def find_and_judge(
     rows = table.rows(subgroup)
     average, interval = estimate_average(y[fitted.inside], numbers[fitted.inside], y)
     if average is not None and interval is not None:
-        # The average over the rows that chose the group is biased upwards: new rows cannot be
-        # expected to exceed it, however lucky the held-out rows are.
-        average = min(average, float(y[rows].mean()))
-        interval = min(interval[0], average), interval[1]
+        average, interval = not_above(average, interval, float(y[rows].mean()))
         if minimize:
             average, interval = -average, (-interval[1], -interval[0])
     verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
