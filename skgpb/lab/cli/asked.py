@@ -92,17 +92,6 @@ class AskedResult:
     def _box_limits(self, box: Subgroup) -> list[FeatureLimits]:
         return box_limits(self.features, box, self.effects, self.neighbours)
 
-    @property
-    def smallest(self) -> int:
-        """Smallest number of rows of a group that was asked for."""
-        return min(len(group.rows) for group in self.search.groups)
-
-    @property
-    def share_of_single_rows(self) -> float:
-        """Share of the rows that were asked for alone."""
-        alone = {int(group.rows[0]) for group in self.search.groups if len(group.rows) == 1}
-        return len(alone) / self.memory.n_rows
-
     # -- averages ---------------------------------------------------------------------------
 
     @property

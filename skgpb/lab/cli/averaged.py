@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from skgpb.lab.cli.asked import AskedResult, best_by_chance
-from skgpb.lab.cli.asked_pictures import make_panels
 from skgpb.lab.cli.exact import member_entries
 from skgpb.lab.cli.features import describe_group, write_condition
-from skgpb.lab.cli.finding import Finding, RunnerUp, where_option
+from skgpb.lab.cli.finding import Finding, describe_rival, where_option
+from skgpb.lab.cli.pictures import make_panels
 from skgpb.lab.cli.private import PrivateOracle, privacy_entry, privacy_remark
 from skgpb.lab.cli.words import LISTED, chances, count, listed, number, percent
 from skgpb.lab.tables.asking import Oracle
@@ -104,8 +104,8 @@ class AskedFinding(Finding):
             ("what matters", _matters(self.effects)),
             ("questions asked", asked),
             ("how it was found", self._how()),
-            ("smallest group asked", count(found.smallest, "row")),
-            ("groups of one row", percent(found.share_of_single_rows)),
+            ("smallest group asked", count(self.more["smallest_group_asked"], "row")),
+            ("groups of one row", percent(self.more["share_of_rows_averaged_singly"])),
             *(self._truth() if self.truth else []),
         ]
 
@@ -190,7 +190,9 @@ def make_finding(
         noise = "answered exactly"
         if arguments.noise:
             noise = f"each answer with noise of {number(arguments.noise)}"
-    names = [column.name for column in found.features]
+    names, (runner_up, rival) = [column.name for column in found.features], _runner_up(found)
+    sizes = [len(group.rows) for group in search.groups]
+    alone = {int(group.rows[0]) for group in search.groups if len(group.rows) == 1}
     where = write_condition(found.conditions, found.limits)
     shown = [limit for limit in found.limits if limit.condition] or found.limits
     how = "Of these the worse half was left out again and again."
@@ -217,7 +219,8 @@ def make_finding(
         truth=truth,
         privacy=privacy,
         effects=found.effects,
-        runner_up=_runner_up(found),
+        runner_up=runner_up,
+        rival=rival,
         method=f"The table was parted at random into groups by {', '.join(names)}. A search asked "
         f"{search.n_answers:,} times for the average of {found.target} over one of "
         f"{len(search.groups):,} groups and never for the value of a row. {how}",
@@ -230,8 +233,8 @@ def make_finding(
             "n_rounds": search.n_answers,
             "enough": found.enough,
             "n_groups_asked": len(search.groups),
-            "smallest_group_asked": found.smallest,
-            "share_of_rows_averaged_singly": found.share_of_single_rows,
+            "smallest_group_asked": min(sizes),
+            "share_of_rows_averaged_singly": len(alone) / n,
         },
         seed=arguments.seed or 0,
         parameters={
@@ -245,11 +248,17 @@ def make_finding(
     )
 
 
-def _runner_up(found: AskedResult) -> RunnerUp | None:
+def _runner_up(found: AskedResult) -> tuple[dict[str, Any] | None, str]:
+    """Return the next best group for programs, and for people."""
     index = found.runner_up
     if index is None:
-        return None
+        return None, ""
     limits, mean = found.group_limits(index), found.group_mean(index)
-    n, where = len(found.search.groups[index].rows), write_condition(found.conditions, limits)
-    entries = {"posterior_mean": mean, "probability_better": found.runner_up_better}
-    return RunnerUp(n, where, describe_group(limits), mean, entries)
+    n = len(found.search.groups[index].rows)
+    entry = {
+        "n_members": n,
+        "where": write_condition(found.conditions, limits),
+        "posterior_mean": mean,
+        "probability_better": found.runner_up_better,
+    }
+    return entry, describe_rival(n, describe_group(limits), mean)

@@ -29,20 +29,16 @@ class CountedFinding(Finding):
         p-value of the test.
     new_rows_average, new_rows_interval : float or None, list of float or None
         Expected average of new rows, and its interval; None for both if they are unknown.
-    true_average, true_average_of_table : float
-        Averages over the group and over the table.
+    true_average, true_average_of_table, counted_average, counted_average_of_table : float
+        Averages over the group and over the table, of the targets and of the clipped targets.
     outliers_count_as : list of float or None
         Limits to which the target is clipped; None if it is not.
-    counted_average, counted_average_of_table : float
-        Averages of the clipped targets.
     missing_code : float or None
         Value of the target that looks like a code for missing values.
     chance, test : str
         How often a group as good comes about by chance, and the result of the test, for people.
-    how : str
-        The method in a line.
-    outliers : str
-        Where the outliers are, for people.
+    how, outliers : str
+        The method in a line, and where the outliers are, for people.
     extremes : tuple of float
         The smallest and the largest target.
     without_code : str

@@ -11,7 +11,7 @@ from skgpb.lab.cli.counted import CountedFinding
 from skgpb.lab.cli.database_pictures import format_value, make_panels
 from skgpb.lab.cli.features import describe_side
 from skgpb.lab.cli.files import check_drawing, check_outputs
-from skgpb.lab.cli.finding import Finding, RunnerUp
+from skgpb.lab.cli.finding import Finding, describe_rival
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.tables import check_table, default_min_rows, fewest_rows, row_count
 from skgpb.lab.cli.words import count, listed
@@ -150,10 +150,11 @@ def _finding(
     if table.n_missing:
         left_out = f" ({table.n_missing:,} without {target} left out)"
     p = f"= {found.p_value:.2g}" if found.p_value > SMALLEST_P else f"< {SMALLEST_P:g}"
-    runner_up, code = None, table.missing_code
+    runner_up, rival, code = None, "", table.missing_code
     if found.runner_up is not None:
         where, n_members, mean = found.runner_up
-        runner_up = RunnerUp(n_members, where, f"WHERE {where}", mean, {"counted_average": mean})
+        runner_up = {"n_members": n_members, "where": where, "counted_average": mean}
+        rival = describe_rival(n_members, f"WHERE {where}", mean)
     low, high = table.limits or table.extremes
     wild = listed([f"{x:,.6g}" for x in table.extremes if not low <= x <= high], n=table.n_outliers)
     method = OF_SAMPLE if found.n_sample < n else OF_ALL
@@ -172,6 +173,7 @@ def _finding(
         exactly=f"WHERE {found.where}",
         effects=found.effects,
         runner_up=runner_up,
+        rival=rival,
         verdict=found.verdict,
         p_value=found.p_value,
         new_rows_average=found.new_rows_average,

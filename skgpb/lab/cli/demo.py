@@ -15,9 +15,9 @@ from skgpb.lab.cli.arguments import (
     whole,
 )
 from skgpb.lab.cli.asked import search_by_averages
-from skgpb.lab.cli.asked_pictures import PIXELS, draw_photograph
 from skgpb.lab.cli.averaged import make_finding
 from skgpb.lab.cli.files import check_outputs, check_picture, write_json, write_report
+from skgpb.lab.cli.pictures import PIXELS, draw_photograph
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.photograph import load_flower
 from skgpb.lab.tables.asking import NoisyAverages

@@ -12,7 +12,7 @@ from skgpb.lab.cli.arguments import UsageError
 from skgpb.lab.cli.counted import CountedFinding
 from skgpb.lab.cli.exact_pictures import make_panels
 from skgpb.lab.cli.features import box_limits, describe_group, write_condition
-from skgpb.lab.cli.finding import Finding, RunnerUp, where_option
+from skgpb.lab.cli.finding import Finding, describe_rival, where_option
 from skgpb.lab.cli.tables import SearchTable, default_min_rows, fewest_rows, search_values
 from skgpb.lab.cli.where import quote_column
 from skgpb.lab.cli.words import count, listed, percent, shell_quote
@@ -69,6 +69,7 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding
     )
     wild = [f"{value:,.6g} in {table.file.place(row)}" for value, row in named]
     others = "" if code is None else f"{quote_column(target)} != {code:.15g}"
+    runner_up, rival = _runner_up(judged, table)
     p, shuffled = verdict.p_value, count(verdict.n_permutations, "shuffled table")
     return CountedFinding(
         command=arguments.command,
@@ -84,7 +85,8 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding
         where=where,
         exactly=where_option(where),
         effects=effects,
-        runner_up=_runner_up(judged, table),
+        runner_up=runner_up,
+        rival=rival,
         verdict=verdict.verdict,
         p_value=p,
         new_rows_average=verdict.average,
@@ -124,14 +126,19 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding
     )
 
 
-def _runner_up(judged: JudgedGroup, table: SearchTable) -> RunnerUp | None:
+def _runner_up(judged: JudgedGroup, table: SearchTable) -> tuple[dict[str, Any] | None, str]:
+    """Return the next best group for programs, and for people."""
     box = judged.runner_up
     if box is None:
-        return None
+        return None, ""
     rows, limits = judged.table.rows(box), box_limits(table.features, box)
-    where, average = write_condition(table.conditions, limits), judged.table.totals([box]).mean[0]
-    entries = {"true_average": float(table.values[rows].mean())}
-    return RunnerUp(int(rows.sum()), where, describe_group(limits), float(average), entries)
+    n, average = int(rows.sum()), float(judged.table.totals([box]).mean[0])
+    entry = {
+        "n_members": n,
+        "where": write_condition(table.conditions, limits),
+        "true_average": float(table.values[rows].mean()),
+    }
+    return entry, describe_rival(n, describe_group(limits), average)
 
 
 def member_entries(

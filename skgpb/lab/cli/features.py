@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -122,19 +122,17 @@ def side_limits(column: Column, side: Range | Categories) -> FeatureLimits:
 def box_limits(
     columns: Sequence[Column],
     box: Subgroup,
-    order: Iterable[str] | None = None,
+    order: Collection[str] = (),
     neighbours: Sequence[str] = (),
 ) -> list[FeatureLimits]:
     """Convert the sides of a box to conditions on columns.
 
-    ``order`` are names of features in the order of the conditions, by default that of the sides.
-    The categories of ``neighbours`` have an order: their sides are ranges of codes.
+    ``order`` are features in the order of the conditions, by default that of the sides. The
+    categories of ``neighbours`` have an order: their sides are ranges of codes.
     """
-    limits = []
-    for name in box if order is None else order:
-        if name not in box:
-            continue
-        column, side = next(each for each in columns if each.name == name), box[name]
+    limits, by_name = [], {column.name: column for column in columns}
+    for name in [each for each in order or box if each in box]:
+        column, side = by_name[name], box[name]
         if name in neighbours and isinstance(side, Range):
             inside = side.holds(np.arange(len(column.labels), dtype=float))
             side = Categories(tuple(np.array(column.labels, dtype=object)[inside]), side.missing)

@@ -18,31 +18,6 @@ LONGEST = 2_000
 FIRST = ("command", "source", "answers", "features", "target", "sought", "n_rows", "n_members")
 
 
-@dataclass(frozen=True)
-class RunnerUp:
-    """The next best group.
-
-    Attributes
-    ----------
-    n_members : int
-        Number of its rows.
-    where : str
-        Condition that selects them.
-    text : str
-        The condition for people.
-    average : float
-        Their average.
-    entries : dict
-        Numbers for other programs.
-    """
-
-    n_members: int
-    where: str
-    text: str
-    average: float
-    entries: dict[str, Any]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """The group that a search recommends, and all that is said of it.
@@ -56,10 +31,8 @@ class Finding:
     ----------
     command : str
         The command that was run.
-    source : str
-        Name of the table.
-    table : str
-        The table and the part of it that was searched, for people.
+    source, table : str
+        Name of the table, and the part of it that was searched, for people.
     answers : {"exact", "noisy", "private"}
         Kind of the averages that the search saw.
     features : list of str
@@ -78,18 +51,18 @@ class Finding:
         ``where`` as it is given to a search or a database; empty if the table is in neither.
     effects : dict of str to float
         By how much each feature matters, the largest first.
-    runner_up : RunnerUp or None
-        The next best group; None if there is none.
+    runner_up : dict or None
+        Rows, condition and average of the next best group; None if there is none.
+    rival : str
+        The next best group for people, see :func:`describe_rival`; empty if there is none.
     method : str
         The method in sentences, for readers who do not know it.
     panels : callable
         Function that returns the pictures, the most informative first.
     rows, more : dict
         Further entries for other programs: on the rows of the group, and on the search.
-    seed : int
-        Seed of the search.
-    parameters : dict
-        Values of other options, with their defaults.
+    seed, parameters : int, dict
+        Seed of the search, and values of other options, with their defaults.
     """
 
     command: str
@@ -105,7 +78,8 @@ class Finding:
     where: str
     exactly: str
     effects: dict[str, float]
-    runner_up: RunnerUp | None
+    runner_up: dict[str, Any] | None
+    rival: str
     method: str
     panels: Callable[[], list[Panel]] = list
     rows: Mapping[str, Any] = field(default_factory=dict)
@@ -124,14 +98,14 @@ class Finding:
         return "lower" if self.minimizes else "higher"
 
     @property
-    def title(self) -> str:
-        """The average that was sought."""
-        return f"{self.sought.capitalize()} average of {self.target}"
-
-    @property
     def sought(self) -> str:
         """Superlative of the averages that were sought."""
         return "lowest" if self.minimizes else "highest"
+
+    @property
+    def title(self) -> str:
+        """The average that was sought."""
+        return f"{self.sought.capitalize()} average of {self.target}"
 
     @property
     def statements(self) -> list[tuple[str, str]]:
@@ -164,11 +138,7 @@ class Finding:
 
     def _compared(self, chance: str = "") -> list[tuple[str, str]]:
         """Return the line on the runner-up, if there is one; ``chance`` is how good it may be."""
-        other = self.runner_up
-        if other is None:
-            return []
-        rows = count(other.n_members, "row")
-        return [("runner-up", f"{rows}, {other.text}: {number(other.average)}{chance}")]
+        return [("runner-up", self.rival + chance)] if self.rival else []
 
     def _named_rows(self) -> str:
         """Return the number of rows of the group and its conditions, as HTML."""
@@ -194,20 +164,23 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts for other programs."""
-        other = self.runner_up
         return {
             **{name: getattr(self, name) for name in FIRST},
             **self.rows,
             "where": self.where,
             **self._entries(),
-            "runner_up": other
-            and {"n_members": other.n_members, "where": other.where, **other.entries},
+            "runner_up": self.runner_up,
             "effects_of_features": self.effects,
             **self.more,
             "seed": self.seed,
             "parameters": self.parameters,
             "version": __version__,
         }
+
+
+def describe_rival(n: int, conditions: str, average: float) -> str:
+    """Write the number of rows, the conditions and the average of a runner-up."""
+    return f"{count(n, 'row')}, {conditions}: {number(average)}"
 
 
 def where_option(where: str) -> str:

@@ -133,10 +133,11 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         check_drawing("--report")
     if is_exact(arguments):
         check_exact(arguments)
-        _search_exactly(arguments)
-        return
     table = read_search(arguments)
     _check_number(table)
+    if is_exact(arguments):
+        _write(arguments, search_exactly(table, arguments), table)
+        return
     values, n = table.values, len(table.values)
     is_private = arguments.epsilon is not None
     arguments.least = None
@@ -152,17 +153,10 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         found = search_by_averages(
             table.features, oracle, arguments, table.conditions, arguments.groups
         )
-    name, rows = str(table.file.name), table.numbers
-    finding = make_finding(found, oracle, visible, arguments, name, table.description, rows)
+    described = str(table.file.name), table.description, table.numbers
+    finding = make_finding(found, oracle, visible, arguments, *described)
     after = f" after {count(found.search.n_answers, 'average')} of {found.target}"
     _write(arguments, finding, table, after)
-
-
-def _search_exactly(arguments: argparse.Namespace) -> None:
-    """Search visible rows, and write the report."""
-    table = read_search(arguments)
-    _check_number(table)
-    _write(arguments, search_exactly(table, arguments), table)
 
 
 def _write(

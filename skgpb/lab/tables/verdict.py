@@ -287,17 +287,8 @@ def not_above(
 ) -> tuple[float, tuple[float, float]]:
     """Limit the expected average of new rows by the average of the rows that chose the group.
 
-    That average is biased upwards: new rows cannot be expected to exceed it, however lucky the
-    held-out rows are.
-
-    Parameters
-    ----------
-    average, interval : float, tuple of float
-        Expected average of new rows, and its interval, which stays around it.
-    chosen : float
-        Average of all rows of the group.
-    sign : {1.0, -1.0}, default=1.0
-        -1.0 if low averages are sought.
+    That average, ``chosen``, is biased upwards: new rows cannot be expected to exceed it, however
+    lucky the held-out rows are. ``sign`` is -1.0 if low averages are sought.
     """
     average = sign * min(sign * average, sign * chosen)
     return average, (min(interval[0], average), max(interval[1], average))
