@@ -127,3 +127,36 @@ def test_cells_are_played_in_the_contexts_that_they_contain():
         domain.resolve(
             domain.query_in_context(1, np.array([0.9]))
         )  # the first third has no such context
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_cells_that_are_too_deep_or_of_other_boxes_are_refused(K):
+    partition, deeper = (BoxPartition(BOUNDS, K, (2, 3), max_depth=depth) for depth in (3, 9))
+    partition.resolve(deeper.cell_at(4, K**4 - 1))
+    others = [deeper.cell_at(5, 0), BoxPartition(BOUNDS[:1], K, (2,)).cell_at(1, 0)]
+    values = {name: getattr(partition.cell_at(2, 1), name) for name in Cell.arguments}
+    others += [
+        Cell(**(values | change)) for change in ({"index": K**2 + 1}, {"index": -1}, {"depth": -1})
+    ]
+    for query in others:
+        with pytest.raises(ValueError, match="not a cell of this optimizer's partition"):
+            partition.resolve(query)
+
+
+def test_a_ball_may_make_several_others_necessary():
+    balls, made = Balls(BOUNDS, ChebyshevCovering(2), None), {}
+    for ball in (0, 0, 1, 2, 2, 2, 3, 4, 4, 0, 2, 3):
+        if (added := balls.shrink(ball)) is not None:
+            made.setdefault(ball, []).append(added)
+    arrays = balls.arrays()
+    assert max(map(len, made.values())) > 1
+    assert arrays["children"].shape == (len(balls), max(map(len, made.values())))
+    for ball in range(len(balls)):
+        own = arrays["children"][ball]
+        assert own[own >= 0].tolist() == made.get(ball, [])
+        each = balls.ball(ball)
+        for name in ("lower", "upper", "center", "radius", "depth"):
+            assert_array_equal(arrays[name][ball], getattr(each, name))
+    assert_array_equal(arrays["index"], np.arange(len(balls)))
+    first = Balls(BOUNDS, ChebyshevCovering(2), None).arrays()
+    assert first["children"].tolist() == [[-1]] and first["parent"].tolist() == [-1]

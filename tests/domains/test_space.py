@@ -718,3 +718,29 @@ def test_parameters_with_other_values_have_axes_of_their_own():
 def test_a_distribution_of_one_value_is_a_constant():
     space = ParameterSpace({"n": randint(3, 4), "x": uniform(0, 1)})
     assert space.n_axes == 1 and space.setting(np.array([0.25])) == {"n": 3, "x": 0.25}
+
+
+@pytest.mark.parametrize("value", [3.0, "text", None, {"a": 1}, loguniform])
+def test_what_is_no_side_is_refused_with_what_is_one(value):
+    with pytest.raises(TypeError, match="must be a pair of numbers"):
+        ParameterSpace.from_bounds({"p": value, "x": (0.0, 1.0)})
+    with pytest.raises(TypeError, match="must be a list of values or a frozen distribution"):
+        ParameterSpace({"p": value})
+
+
+def test_pairs_are_intervals_in_bounds_and_lists_in_param_distributions():
+    assert isinstance(ParameterSpace.from_bounds({"p": (1.0, 2.0)}).axes[0][1], Span)
+    assert ParameterSpace({"p": (1.0, 2.0)}).n_settings == 2
+    for wrong in ((1.0,), (1.0, 2.0, 3.0), ("a", "b"), (1.0, 10.0, "log-uniform")):
+        with pytest.raises(ValueError, match="must be a pair of numbers"):
+            ParameterSpace.from_bounds({"p": wrong})
+    with pytest.raises(ValueError, match=r"write the range as loguniform\(1.0, 10.0\)"):
+        ParameterSpace({"p": (1.0, 10.0, "log-uniform")})
+    with pytest.raises(ValueError, match="must be one-dimensional"):
+        ParameterSpace({"p": np.ones((2, 2))})
+    with pytest.raises(ValueError, match="must leave something to choose"):
+        ParameterSpace.from_bounds({"p": [1]})
+    with pytest.raises(TypeError, match="must be strings"):
+        ParameterSpace.from_bounds({1: (0.0, 1.0)})
+    with pytest.raises(ValueError, match="is an empty list"):
+        ParameterSpace({"p": []})

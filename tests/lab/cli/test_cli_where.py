@@ -5,9 +5,9 @@ from datetime import date, datetime
 import numpy as np
 import pytest
 
-from skgpb.lab.cli.features import FeatureLimits, describe_side, side_limits
+from skgpb.lab.cli.features import FeatureLimits, describe_group, describe_side, side_limits
 from skgpb.lab.cli.where import DEEPEST, Condition, quote_column
-from skgpb.lab.cli.words import chances, count, describe_group, number, percent, shell_quote
+from skgpb.lab.cli.words import chances, count, number, percent, shell_quote
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.tables.conditions import Categories, Range
 

@@ -1,4 +1,4 @@
-"""Lines of reports, from results that are written by hand, and averages of parts of a picture."""
+"""Lines of reports, from findings that are written by hand, and averages of parts of a picture."""
 
 from __future__ import annotations
 
@@ -9,63 +9,57 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skgpb.lab.cli import report
-from skgpb.lab.cli.counted import Words, make_report, outlier_remark
+from skgpb.lab.cli.averaged import AskedFinding, _matters
+from skgpb.lab.cli.counted import SCOPE, CountedFinding
 from skgpb.lab.cli.database_pictures import (
     _interval_ends,
     _merge_levels,
     _positions,
     format_value,
 )
-from skgpb.lab.cli.exact import feature_extremes
+from skgpb.lab.cli.exact import member_entries
+from skgpb.lab.cli.finding import LONGEST, describe_rival, where_option
 from skgpb.lab.cli.private import privacy_remark
+from skgpb.lab.cli.words import listed
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.tables.levels import Moments
 
-RESULT = {
-    "target": "sales",
-    "sought": "highest",
-    "n_rows": 1000,
-    "n_members": 80,
-    "verdict": "real",
-    "p_value": 0.005,
-    "counted_average": 31.4159265,
-    "counted_average_of_table": 21.0,
-    "new_rows_average": 30.0,
-    "new_rows_interval": [28.5, 31.25],
-    "optimism": 1.4159265,
-    "effects_of_features": {"shop": 6.5, "hour": 2.25},
-    "true_average": 99.0,
-    "true_average_of_table": 98.0,
-    "outliers_count_as": [-5.0, 60.0],
-}
-WORDS = Words(
-    source="sales.csv", sides={"shop": "Ann's, Dee", "hour": "12 or more"}, where="shop = 'x'",
-    chance="in 40 % of the tables", verdict="0 of 199", runner_up="40 rows", how="all rows",
-    method="Sought the {sought} average.", remarks=["a remark"],
-)  # fmt: skip
+GROUP = {
+    "command": "search", "source": "sales.csv", "table": "the rows of sales.csv",
+    "answers": "exact", "features": ["shop", "hour"], "target": "sales", "minimizes": False,
+    "n_rows": 1000, "n_members": 80, "sides": {"shop": "Ann's, Dee", "hour": "12 or more"},
+    "where": "shop = 'x'", "exactly": "--where x", "effects": {"shop": 6.5, "hour": 2.25},
+    "runner_up": None, "rival": "40 rows", "method": "A method.", "seed": 3, "parameters": {},
+}  # fmt: skip
+COUNTED = {
+    "verdict": "real", "p_value": 0.005, "new_rows_average": 30.0,
+    "new_rows_interval": [28.5, 31.25], "true_average": 99.0, "true_average_of_table": 98.0,
+    "outliers_count_as": None, "counted_average": 31.4159265, "counted_average_of_table": 21.0,
+    "missing_code": None, "chance": "in 40 % of the tables", "test": "0 of 199", "how": "all rows",
+    "outliers": ": 70 in line 3", "extremes": (-9.0, 70.0), "without_code": "sales != 1",
+    "luck": 1.4159265,
+}  # fmt: skip
 
 
-def lines_of(**change):
-    return make_report(RESULT | change, WORDS)
+def counted(**change):
+    return CountedFinding(**(GROUP | COUNTED | change))
 
 
 def test_a_report_has_the_group_its_averages_and_the_verdict():
-    found = lines_of()
-    assert (
-        found.title == "Highest average of sales" and found.method == "Sought the highest average."
-    )
-    assert found.headline[0] == (
+    found = counted()
+    assert found.title == "Highest average of sales"
+    assert found.headline == [
         "The group is real: new rows of it are expected to average 30 (28.5 to 31.25 with 95 % "
-        "probability), all rows 21."
+        "probability), all rows 21.",
+        SCOPE,
+    ]
+    assert found.conclusion[0] == (
+        "The 80 rows with <strong>shop</strong> Ann&#x27;s, Dee and <strong>hour</strong> 12 or "
+        "more average <strong>31.42</strong>."
     )
-    assert found.conclusion.startswith(
-        "<p>The 80 rows with <strong>shop</strong> Ann&#x27;s, Dee and <strong>hour</strong> 12 or "
-        "more average <strong>31.42</strong>.</p>"
-    )
-    rows = dict(found.rows)
+    rows = dict(found.statements)
     assert rows["recommended group"] == "80 rows, 8 % of the table"
-    assert (rows["  shop"], rows["exactly these rows"]) == ("Ann's, Dee", "shop = 'x'")
+    assert (rows["  shop"], rows["exactly these rows"]) == ("Ann's, Dee", "--where x")
     assert rows["average of these rows"] == (
         "31.4159, of the whole table 21; about 1.42 of this is luck"
     )
@@ -74,119 +68,170 @@ def test_a_report_has_the_group_its_averages_and_the_verdict():
     )
     assert rows["verdict"] == "real: 0 of 199" and rows["runner-up"] == "40 rows"
     assert rows["what matters"] == "shop (6.5 lower without it), hour (2.25 lower without it)"
-    assert found.rows[-1] == ("how it was found", "all rows") and found.remarks == [["a remark"]]
+    assert found.statements[-1] == ("how it was found", "all rows") and found.remarks == []
+    lines = found.lines
+    assert lines[0] == "Highest average of sales in the rows of sales.csv"
+    assert lines[2:5] == [*found.headline, ""]
+    assert (
+        len({line.index(text) for line, (_, text) in zip(lines[5:], found.statements, strict=True)})
+        == 1
+    )
+    entries = found.to_json()
+    assert entries["sought"] == "highest" and entries["seed"] == 3
+    assert entries["new_rows_interval"] == [28.5, 31.25] and entries["p_value"] == 0.005
 
 
-@pytest.mark.parametrize("optimism", [None, -0.5, 0.0])
-def test_luck_is_named_only_if_there_is_any(optimism):
-    assert "luck" not in dict(lines_of(optimism=optimism).rows)["average of these rows"]
-    same = lines_of(new_rows_average=31.41592651)
-    assert "luck" not in dict(same.rows)["average of these rows"]
+@pytest.mark.parametrize("luck", [None, -0.5, 0.0])
+def test_luck_is_named_only_if_there_is_any(luck):
+    assert "luck" not in dict(counted(luck=luck).statements)["average of these rows"]
+    same = counted(new_rows_average=31.41592651)
+    assert "luck" not in dict(same.statements)["average of these rows"]
 
 
 def test_a_group_by_chance_and_the_whole_table_are_called_so():
-    found = lines_of(verdict="chance")
-    assert found.headline == ["The group may be chance: in 40 % of the tables."]
-    for sought, word in (("highest", "higher"), ("lowest", "lower")):
-        whole = lines_of(n_members=1000, sought=sought)
+    assert counted(verdict="chance").headline == ["The group may be chance: in 40 % of the tables."]
+    for minimizes, word in ((False, "higher"), (True, "lower")):
+        whole = counted(n_members=1000, minimizes=minimizes)
         assert whole.headline == [f"No group has a {word} average than the whole table."]
-        names = [name for name, _ in whole.rows]
+        names = [name for name, _ in whole.statements]
         assert not {"verdict", "runner-up", "what matters", "average of new rows"} & set(names)
-        assert "strong" not in whole.conclusion
-    low = dict(lines_of(sought="lowest").rows)["what matters"]
-    assert low.startswith("shop (6.5 higher without it)")
-    unknown = lines_of(new_rows_average=None, new_rows_interval=None, optimism=None)
+        assert whole.conclusion == whole.headline
+    low = counted(minimizes=True)
+    assert low.sought == "lowest"
+    assert dict(low.statements)["what matters"].startswith("shop (6.5 higher without it)")
+    unknown = counted(new_rows_average=None, new_rows_interval=None, luck=None)
     assert unknown.headline[0] == "The group is real."
-    assert "average of new rows" not in dict(unknown.rows)
+    assert "average of new rows" not in dict(unknown.statements)
+    assert "exactly these rows" not in dict(counted(exactly="").statements)
 
 
-def test_of_many_effects_five_are_listed():
+def test_long_lists_and_conditions_are_shortened():
     effects = {f"x{i}": 9.0 - i for i in range(7)}
-    text = dict(lines_of(effects_of_features=effects).rows)["what matters"]
+    text = dict(counted(effects=effects).statements)["what matters"]
     assert text.count("without it") == 5 and text.endswith("x4 (5 lower without it) and 2 more")
+    assert (
+        listed(list("abcde")) == "a, b, c, d, e"
+        and listed(list("ab"), 5, 1002) == "a, b and 1,000 more"
+    )
+    assert where_option("") == "" and where_option("a = 1") == '--where "a = 1"'
+    long = "a" * (LONGEST - len('--where ""'))
+    assert where_option(long) == f'--where "{long}"'
+    assert where_option(long + "a").startswith("a condition of 2,001 letters, see where")
+    assert describe_rival(1, "shop x", 2.5) == "1 row, shop x: 2.5"
 
 
 @pytest.mark.parametrize(
-    ("extremes", "counted"),
+    ("extremes", "said"),
     [((-9.0, 70.0), "-5 or 60"), ((-5.0, 70.0), "60"), ((-9.0, 60.0), "-5")],
 )
-def test_outliers_count_as_the_end_that_they_are_beyond(extremes, counted):
-    said = outlier_remark(RESULT, ": 70 in line 3", extremes)
-    assert f"they count as {counted}." in said and "mistyped: 70 in line 3." in said
-    assert said.endswith("these rows average 99 and the whole table 98.")
+def test_outliers_count_as_the_end_that_they_are_beyond(extremes, said):
+    ((text,),) = counted(outliers_count_as=[-5.0, 60.0], extremes=extremes).remarks
+    assert f"they count as {said}." in text and "mistyped: 70 in line 3." in text
+    assert text.endswith("these rows average 99 and the whole table 98.")
+
+
+def test_codes_and_rows_that_belong_together_are_remarked():
+    (code,), (together,) = counted(missing_code=9999.0, together="Rows repeat.").remarks
+    assert code.startswith("9,999 is often the value of sales") and together == "Rows repeat."
+    assert code.endswith("--where sales != 1")
 
 
 # -- searches that ask ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("engine", "predicted", "said"),
-    [
-        ("model", 0.5, "predicts 50 % of the variance"),
-        ("halving", 0.02, "the worse half of the groups was left out"),
-        ("halving", None, "too few answers for a model"),
-    ],
-)
-def test_how_a_group_was_found_is_said(engine, predicted, said):
-    assert said in report._how({"engine": engine, "r2_loo": predicted})
-
-
-@pytest.mark.parametrize("share", [0.099, 0.1])
-def test_features_that_matter_are_told_from_those_that_hardly_do(share):
-    found = SimpleNamespace(effects={"a": 2.0, "b": 2.0 * share, "c": 0.0})
-    text = report._matters(found)
-    if share < 0.1:
-        assert text == "a (by 2); hardly b, c"
-    else:
-        assert text == "a (by 2), b (by 0.2); hardly c"
-    assert report._matters(SimpleNamespace(effects={"a": 0.0})).startswith("no feature")
-    many = SimpleNamespace(effects={f"x{i}": 2.0 for i in range(7)})
-    assert report._matters(many).endswith("x4 (by 2) and 2 more")
+def asked(n_groups=2, enough=None, is_significant=True, truth=None, privacy=None, **change):
+    search = SimpleNamespace(
+        groups=[None] * n_groups, n_answers=1200, engine="model", r2_loo=0.5, model=object()
+    )
+    for name in ("engine", "r2_loo", "model"):
+        if name in change:
+            setattr(search, name, change.pop(name))
+    found = SimpleNamespace(
+        search=search, enough=enough, mean=5.25, std=0.5, interval=(4.0, 6.5), gain=(2.0, 0.5),
+        gain_interval=(1.0, 3.0), is_significant=is_significant, probability_of_gain=0.9,
+        probability_of_best=0.4, runner_up_better=0.004,
+    )  # fmt: skip
+    more = {"smallest_group_asked": 7, "share_of_rows_averaged_singly": 0.02}
+    given = GROUP | {"more": more} | change
+    return AskedFinding(
+        found=found, noise="exactly", truth=truth or {}, privacy=privacy or {}, **given
+    )
 
 
 @pytest.mark.parametrize("minimizes", [False, True])
 @pytest.mark.parametrize("is_significant", [False, True])
-@pytest.mark.parametrize("runner_up", [None, 1])
-def test_a_group_is_compared_with_the_table_and_the_runner_up(minimizes, is_significant, runner_up):
-    found = SimpleNamespace(
-        gain_interval=(1.0, 3.0), gain=(2.0, 0.5), is_significant=is_significant,
-        minimizes=minimizes, runner_up=runner_up, probability_of_best=0.4, runner_up_better=0.004,
-        search=SimpleNamespace(groups=[None, SimpleNamespace(rows=np.arange(7))]),
-        group_mean=lambda i: 5.25, group_limits=lambda box: [], group_box=lambda group: None,
-    )  # fmt: skip
-    (name, text), *more = report._comparison(found)
-    assert name == ("lower" if minimizes else "higher") + " than the table"
+@pytest.mark.parametrize("rival", ["", "40 rows"])
+def test_a_group_is_compared_with_the_table_and_the_runner_up(minimizes, is_significant, rival):
+    found = asked(is_significant=is_significant, minimizes=minimizes, rival=rival)
+    rows = dict(found.statements)
+    text = rows[("lower" if minimizes else "higher") + " than the table"]
     assert text.startswith("by 2, with 95 % probability by 1 to 3: ")
     assert ("may be noise alone" in text) == (not is_significant)
-    assert len(more) == 1 + (runner_up is not None)
-    if runner_up:
-        assert more[0][1].startswith("7 rows, the whole table: 5.25 (less than 1 % chance")
-    assert more[-1] == ("how sure", "40 % that no other of the 2 groups asked is better")
+    assert rows.get("runner-up", "") == (
+        f"{rival} (less than 1 % chance that it is the better one)" if rival else ""
+    )
+    assert rows["how sure"] == "40 % that no other of the 2 groups asked is better"
+    assert rows["average found"] == "5.25, with 95 % probability between 4 and 6.5"
+    assert rows["questions asked"] == "1,200 on 2 groups, exactly"
+    assert rows["smallest group asked"] == "7 rows" and rows["groups of one row"] == "2 %"
+    (said,) = found.conclusion
+    assert (
+        "about <strong>5.25</strong>" in said and "by 2 (with 95 % probability by 1 to 3)" in said
+    )
+    assert ("ask more questions" in said) == (not is_significant)
+    private = asked(is_significant=is_significant, privacy=PRIVACY).conclusion[0]
+    assert "ask more questions" not in private
+    entries = found.to_json()
+    assert (entries["posterior_mean"], entries["gain"]) == (5.25, 2.0)
+    whole = asked(n_members=1000, minimizes=minimizes)
+    assert "how sure" not in dict(whole.statements)
+    assert whole.conclusion[0].startswith("No group is known to have a")
 
 
-def test_the_noise_of_answers_and_the_limits_of_numbers_are_said():
-    noisy = {"parameters": {"noise": 0.5}}
-    assert report._describe_noise(noisy) == "each answer with noise of 0.5"
-    assert report._describe_noise({"parameters": {"noise": 0.0}}) == "answered exactly"
-    private = {"privacy": {"noise": (1000.0, 1000.0)}}
-    assert report._describe_noise(private) == "with noise of 1e+03"
-    assert report._describe_noise({"privacy": {"noise": (0.5, 2.0)}}) == "with noise of 0.5 to 2"
-    for whole, n_groups, enough, said in [
-        (True, 2, None, ["As far as these answers say"]),
-        (False, 2, None, []),
-        (True, 1, None, ["The budget was too small"]),
-        (False, 2, "within 1", ["Enough is known: the group is within 1."]),
-    ]:
-        search = SimpleNamespace(groups=[None] * n_groups)
-        found = SimpleNamespace(is_whole=whole, search=search, enough=enough)
-        remarks = report._remarks(found, {})
-        assert len(remarks) == len(said)
-        assert all(text in remark[0] for text, remark in zip(said, remarks, strict=True))
-    for minimizes, word in ((False, "above"), (True, "below")):
-        found = SimpleNamespace(minimizes=minimizes)
-        assert report._chance(found, {}) == []
-        ((_, text),) = report._chance(found, {"best_by_chance": 4.5})
-        assert text.endswith(f"seldom {word} 4.5")
+def test_true_averages_are_only_for_the_report():
+    truth = {"true_average": 5.0, "true_average_of_table": 3.0, "best_by_chance": 4.5}
+    for minimizes, side in ((False, "above"), (True, "below")):
+        rows = dict(asked(truth=truth, minimizes=minimizes).statements)
+        assert rows["true average"] == "5, of the whole table 3 (computed only for this report)"
+        assert rows["by chance"].endswith(f"seldom {side} 4.5")
+    assert "by chance" not in dict(asked(truth=truth, n_members=1000).statements)
+    assert "true average" not in dict(asked().statements)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, "predicts 50 % of the variance"),
+        ({"engine": "halving"}, "the worse half of the groups was left out"),
+        ({"engine": "halving", "model": None}, "too few answers for a model"),
+    ],
+)
+def test_how_a_group_was_found_is_said(change, said):
+    assert said in dict(asked(**change).statements)["how it was found"]
+
+
+@pytest.mark.parametrize("share", [0.099, 0.1])
+def test_features_that_matter_are_told_from_those_that_hardly_do(share):
+    text = _matters({"a": 2.0, "b": 2.0 * share, "c": 0.0})
+    assert text == ("a (by 2); hardly b, c" if share < 0.1 else "a (by 2), b (by 0.2); hardly c")
+    assert _matters({"a": 0.0}).startswith("no feature")
+    assert _matters({f"x{i}": 2.0 for i in range(7)}).endswith("x4 (by 2) and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n_members": 1000}, ["As far as these answers say"]),
+        ({}, []),
+        ({"n_members": 1000, "n_groups": 1}, ["The budget was too small"]),
+        ({"enough": "within 1"}, ["Enough is known: the group is within 1."]),
+    ],
+)
+def test_the_limits_of_the_numbers_are_said(change, said):
+    remarks = asked(**change).remarks
+    assert len(remarks) == len(said)
+    assert all(text in remark[0] for text, remark in zip(said, remarks, strict=True))
+    assert len(asked(privacy=PRIVACY, **change).remarks) == len(said) + 1
 
 
 PRIVACY = {
@@ -251,7 +296,11 @@ def test_extremes_of_features_are_numbers_days_or_nothing():
         Column("day", "dates", np.array([0.0, 31.0, 59.0, np.nan])),
         Column("shop", "texts", np.array([0.0, 0.0, 1.0, 1.0]), ("a", "b")),
     ]
-    rows = np.array([0, 1, 2])
-    assert feature_extremes(columns, rows, np.min) == [1.0, "1970-01-01", None]
-    assert feature_extremes(columns, rows, np.max) == [3.0, "1970-03-01", None]
-    assert feature_extremes(columns[:1], rows[1:2], np.max) == [None]
+    found = member_entries(columns, np.array([0, 1, 2]), np.array([10, 20, 30, 40]))
+    assert found == {
+        "members": [10, 20, 30],
+        "lower": [1.0, "1970-01-01", None],
+        "upper": [3.0, "1970-03-01", None],
+    }
+    found = member_entries(columns[:1], np.array([1]), None)
+    assert found == {"members": [1], "lower": [None], "upper": [None]}
