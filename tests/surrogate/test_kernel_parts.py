@@ -25,7 +25,7 @@ import skgpb.surrogate.kernel_parts
 import skgpb.surrogate.likelihood
 from skgpb import OnlineGaussianProcessRegressor, defaults
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels import AdditiveMatern, CellAverage
+from skgpb.kernels import AdditiveMatern, CellAverage, Tasks
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
 from skgpb.surrogate.exactness import is_of_matern, with_smoothness
@@ -65,6 +65,7 @@ KERNELS = [
     ConstantKernel(0.4) * PairwiseKernel(0.6, metric="rbf") + ExpSineSquared() * RBF(0.7),
     CellAverage(1.3 * RBF(SCALES), 1),
     CellAverage(1.3 * RBF(SCALES) + WhiteKernel(0.1), 1),
+    Tasks(1.3 * RBF(SCALES[:2]), n_tasks=3, W=[[1.0], [0.5], [-0.3]], kappa=[0.1, 0.4, 0.2]),
 ]
 
 
@@ -82,6 +83,8 @@ def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
     monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(skgpb.surrogate.kernel_parts, "MANY", many)
     X, _ = data(41)
+    if isinstance(kernel, Tasks):
+        X[:, 2] = np.arange(41) % 3
     if isinstance(kernel, CellAverage):
         X = boxes_from_points(X)
     inner = np.random.default_rng(1).standard_normal((41, 41))
