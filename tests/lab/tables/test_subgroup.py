@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skgpb.lab.tables import BestSubgroup
 from skgpb.lab.tables.conditions import Categories
 from skgpb.lab.tables.finding import find_and_judge
+from skgpb.lab.tables.subgroup import FEWEST_ROWS
 
 
 @parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])
@@ -203,3 +204,13 @@ def test_columns_that_are_no_features_are_refused():
     missing = pandas.DataFrame({"a": np.arange(9.0)})
     with pytest.raises(ValueError, match="y must be an array of finite numbers"):
         BestSubgroup().fit(missing, np.full(9, np.nan))
+
+
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_search_needs_some_rows(framed):
+    pandas = pytest.importorskip("pandas")
+    X = np.arange(float(FEWEST_ROWS))[:, None]
+    X = pandas.DataFrame(X, columns=["x"]) if framed else X
+    assert BestSubgroup().fit(X, np.arange(FEWEST_ROWS) % 2.0).n_rows_ >= 1
+    with pytest.raises(ValueError, match="n_samples" if framed else "sample"):
+        BestSubgroup().fit(X[: FEWEST_ROWS - 1], np.arange(FEWEST_ROWS - 1.0))
