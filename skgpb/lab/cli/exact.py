@@ -28,8 +28,6 @@ NAMED = 5
 # Letters of the longest condition in a report; longer ones, of hundreds of categories, are for
 # programs.
 LONGEST = 2_000
-# Options of searches that ask questions.
-ABOUT_QUESTIONS = ("alpha", "stop_within")
 
 
 @dataclass(frozen=True)
@@ -64,14 +62,6 @@ class ExactResult:
         """Write the condition that selects the rows of a group from the file."""
         sides = (limit.condition for limit in limits)
         return " and ".join(filter(None, [*self.table.conditions, *sides]))
-
-
-def check_exact(arguments: argparse.Namespace) -> None:
-    """Refuse options of searches that ask questions, because this search asks none."""
-    for option in ABOUT_QUESTIONS:
-        if getattr(arguments, option) is not None:
-            name = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{name} is for searches that ask questions: give --budget as well")
 
 
 def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactResult:
