@@ -13,7 +13,7 @@ ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not import each other. A room that stands on several
 #: floors is named with its parts.
 FLOORS = [
-    "defaults utils._for_mypy utils.names utils.discovery utils.distributions utils.install",
+    "defaults utils._for_mypy utils.expressions utils.names utils.discovery utils.distributions utils.install",
     "_version exceptions utils.documentation utils.typing utils.warnings",
     "_core utils.locks utils.progress utils.validation",
     "feedback guarantee utils.roots",

@@ -674,7 +674,7 @@ class Experiment(ExperimentFile):
                     record = self._records.setdefault(entry.number, entry.record)
                     record.measured = {name: entry.answer, **record.measured}
         if self._score is not None and score is None:
-            told = Score.parse(quote(name))
+            told = Score(quote(name))
             ended = {entry.ended: entry for entry in self._entries if entry.answer is not None}
             events = list(events)
             for i, entry in ended.items():
@@ -802,7 +802,7 @@ class Experiment(ExperimentFile):
     def _table_definition(self) -> Any:
         """Return the arguments of :meth:`_table_reader` in a form that can be compared."""
         sides, limits = [side.as_dict() for side in self._sides], outcome_limits(self._optimizer)
-        rules = self._constraints, dict(limits), self._block, self._score
+        rules = self._constraints, dict(limits), self._block, self._score and self._score.text
         return sides, self._labels["answer"], *rules
 
     def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:

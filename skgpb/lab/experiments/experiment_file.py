@@ -162,7 +162,7 @@ class ExperimentFile:
         self._block = to_one_line(str(notes.get("block", "")))
         self._range = read_range(notes.get("answer_range", ""))
         score = str(notes.get("score", ""))
-        self._score = Score.parse(score) if score else None
+        self._score = Score(score) if score else None
         self._left_out = [to_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): LabRecord.of(each) for number, each in kept.items()}
