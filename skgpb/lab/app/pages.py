@@ -29,7 +29,7 @@ from skgpb.lab.app.views import RunView
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.answers import range_ends, read_range
 from skgpb.lab.experiments.export import as_csv, as_excel
-from skgpb.lab.experiments.judgement import describe_outcomes
+from skgpb.lab.experiments.judge import describe_outcomes
 from skgpb.lab.experiments.sides import format_value
 from skgpb.lab.experiments.texts import to_one_line
 from skgpb.plotting import PosteriorDisplay, SliceDisplay
