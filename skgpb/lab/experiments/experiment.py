@@ -18,8 +18,9 @@ from skgpb.lab.experiments.blocks import read_block
 from skgpb.lab.experiments.costs import read_costs
 from skgpb.lab.experiments.judge import Judge
 from skgpb.lab.experiments.limits import format_limits, read_limits
-from skgpb.lab.experiments.notebook import Notebook, parse_score, parse_sides
+from skgpb.lab.experiments.notebook import Notebook, parse_sides
 from skgpb.lab.experiments.plan import Plan
+from skgpb.lab.experiments.scores import read_score
 from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.texts import check_name
 
@@ -220,7 +221,7 @@ class Experiment:
         taken = [side.name for side in every] + [answer] * bool(answer)
         limited = read_limits(limits, taken)
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
-        scored = parse_score(score, every)
+        scored = read_score(score, every)
         cost = read_costs(costs, every)
         asked = {"score": score, "block": block, "limits": format_limits(limited)}
         for name, given in {**asked, "constraints": constraints, "costs": cost and costs}.items():
@@ -238,9 +239,9 @@ class Experiment:
             random_state=seed,
         )
         notes = {"title": title, "answer": answer, "unit": unit, "block": block}
-        notes |= {"answer_range": ends, "score": scored.text if scored else ""}
+        written = {**notes, "answer_range": ends, "score": scored.text if scored else ""}
         self = cls.__new__(cls)
-        self._notebook = Notebook.create(path, plan, notes, data, skip_outside)
+        self._notebook = Notebook.create(path, plan, written, data, skip_outside)
         return self
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -187,8 +187,7 @@ class Judge:
             raise ValueError("expect needs an answer, and there is none so far")
         optimizer, setting = self._optimizer, self._plan.setting(at)
         mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
-        feasible, point = self._plan.space.feasible, self._plan.space.point(setting)
-        violated = [] if feasible is None else feasible.violations(point)
+        violated = self._plan.violations(setting)
         return {
             "params": {name: jsonable(value) for name, value in setting.items()},
             **clipped_prediction(optimizer, mean, std, self._notebook.range),

@@ -68,34 +68,31 @@ class Notebook:
     ----------
     path : path
         The file.
+
+    Attributes
+    ----------
+    plan : Plan
+        The search, with the sides and all other rules for queries.
+    entries : list of Entry
+        The queries.
+    labels : dict of str
+        Names for display.
+    block : str
+        Field that names the block of an answer; empty without blocks.
+    range : pair of float or None
+        Range of the averages of answers; None for an open end.
+    score : Score or None
+        Formula of the answers; None if they are told.
+    records : dict of LabRecord
+        Notes on queries, by the numbers of the queries.
     """
 
-    path: Path
+    plan: Plan
+    entries: list[Entry]
     # Lock of the threads of this process; a FileLock keeps out other processes.
     _threads: StateLock
     # Signature of the file at the last read or write; None if it has to be read again.
     _seen: bytes | None
-    # The search, with the sides and all other rules for queries.
-    plan: Plan
-    labels: dict[str, str]
-    entries: list[Entry]
-    # Numbers of the entries that events of the run began, in order; the largest number so far.
-    _numbers: list[int]
-    _last: int
-    # Regions of pending queries that the present tree would not ask, by their numbers.
-    _lost: dict[int, Region]
-    # Rows of tables that were left out, with the reasons.
-    rows_left_out: list[str]
-    # Range of the averages of answers; None for an open end.
-    range: AnswerRange
-    # Formula of the answers; None if they are told.
-    score: Score | None
-    # Field that names the block of an answer; empty without blocks.
-    block: str
-    # Notes on queries, by the numbers of the queries.
-    records: dict[int, LabRecord]
-    # All changes of entries and rules, in order.
-    change_list: list[Change]
     # Whether a ``with`` block of ``exclusive`` is open, and whether it has changed something.
     _is_exclusive = _is_changed = False
 
@@ -197,17 +194,19 @@ class Notebook:
     def _take_notes(self, notes: dict[str, Any]) -> None:
         """Set the fields from the notes in a file; a run saved from Python has no notes."""
         self.labels = {name: to_one_line(str(notes.get(name, ""))) for name in LABELS}
+        # Numbers of the entries that events of the run began, in order; the largest number so far.
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
         self.block = to_one_line(str(notes.get("block", "")))
-        self.range = read_range(notes.get("answer_range", ""))
+        self.range: AnswerRange = read_range(notes.get("answer_range", ""))
         score = str(notes.get("score", ""))
         self.score = Score(score) if score else None
-        self.rows_left_out = [to_one_line(str(text)) for text in notes.get("left_out", [])]
+        self._left_out = [to_one_line(str(text)) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self.records = {int(number): LabRecord.of(each) for number, each in kept.items()}
-        self.change_list = [Change.of(each) for each in notes.get("changes", [])]
-        self._lost = {}
+        self._changes = [Change.of(each) for each in notes.get("changes", [])]
+        # Regions of pending queries that the present tree would not ask, by their numbers.
+        self._lost: dict[int, Region] = {}
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
             self._lost[int(number)] = self.plan.region(*ends, tuple(map(int, counts)))
@@ -228,9 +227,9 @@ class Notebook:
             "numbers": self._numbers,
             "last": self._last,
             "lost": lost,
-            "left_out": self.rows_left_out,
+            "left_out": self._left_out,
             "records": {number: each for number, each in kept.items() if each},
-            "changes": [each.as_dict() for each in self.change_list],
+            "changes": [each.as_dict() for each in self._changes],
         }
         self.plan.optimizer.save(self.path, notes=notes)
         self._seen = self._signature()
@@ -398,18 +397,14 @@ class Notebook:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ValueError(f"the number of queries must be a whole number >= 1, got {n!r}")
-        with self._threads, FileLock(self.path):
+        with self.exclusive():
             self._read()
-            try:
-                n_before = len(self.plan.events)
-                is_first = all(entry.status == "pending" for entry in self.entries)
-                queries = self.plan.ask(n, another, is_first)
-                if len(self.plan.events) > n_before:
-                    self._count()
-                    self._write()
-            except BaseException:
-                self._seen = None
-                raise
+            n_before = len(self.plan.events)
+            is_first = all(entry.status == "pending" for entry in self.entries)
+            queries = self.plan.ask(n, another, is_first)
+            if len(self.plan.events) > n_before:
+                self._count()
+                self._is_changed = True
             pending = {entry.query: entry for entry in self.entries if entry.status == "pending"}
             return [pending[query].as_dict() for query in queries]
 
@@ -645,7 +640,7 @@ class Notebook:
             self._check_measured([number])
         told = self.entry(number).as_dict()
         # A setting other than the one asked is a change as well.
-        self.change_list += differences(number, asked, told, record.operator)
+        self._changes += differences(number, asked, told, record.operator)
         return told
 
     def _check_measured(self, told: Sequence[int]) -> None:
@@ -740,10 +735,10 @@ class Notebook:
         while True:
             # Read the table without the lock of the file, so that other programs need not wait.
             with self.reading():
-                read, known = self._table_reader(answer), self._table_definition()
+                read, known = self._table_reader(answer), self._rules()
             past = read(path, skip_outside=skip_outside)
             with self.changing():
-                if self._table_definition() == known:
+                if self._rules() == known:
                     return self._take_rows(past)
 
     def _table_reader(self, answer: str | None) -> Callable[..., PastAnswers]:
@@ -760,15 +755,9 @@ class Notebook:
             regions=self.plan.has_regions,
         )
 
-    def _table_definition(self) -> Any:
-        """Return the arguments of :meth:`table_reader` in a form that can be compared."""
-        sides, limits = [side.as_dict() for side in self.plan.sides], self.plan.limits
-        rules = self.plan.constraints, dict(limits), self.block, self.score and self.score.text
-        return sides, self.labels["answer"], *rules
-
     def _leave_out(self, past: PastAnswers) -> None:
         """Store the errors of the rows of a table that were left out."""
-        self.rows_left_out += [to_one_line(f"{today()}: {text}") for text in past.left_out]
+        self._left_out += [to_one_line(f"{today()}: {text}") for text in past.left_out]
 
     def _take_rows(self, past: PastAnswers) -> list[dict[str, Any]]:
         """Tell the rows of a table that have an answer, failed or were skipped; return entries."""
@@ -895,9 +884,9 @@ class Notebook:
             self.block = read_block(block, [*taken, *plan.limits])
             self.range = self.range if answer_range is None else read_range(answer_range)
             if score is not None:
-                events = self._with_score(parse_score(score, plan.sides), events)
+                events = self._with_score(read_score(score, plan.sides), events)
             self._replay(events, -1, plan)
-            self.change_list += differences(None, before, self._rules(), checked_author(by))
+            self._changes += differences(None, before, self._rules(), checked_author(by))
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""
@@ -1067,7 +1056,7 @@ class Notebook:
     ) -> None:
         """Record the differences of an entry before and after a change; None if it was removed."""
         new = {} if after is None else editable_fields(after)
-        self.change_list += differences(
+        self._changes += differences(
             before["query"], editable_fields(before), new, checked_author(by)
         )
 
@@ -1084,7 +1073,7 @@ class Notebook:
             None for an empty one; ``when``, such as "2026-01-31T16:05:00"; and ``by``, a text.
         """
         with self.reading():
-            return [change.as_dict() for change in self.change_list]
+            return [change.as_dict() for change in self._changes]
 
     def history(self) -> list[dict[str, Any]]:
         """Return all queries, in the order of their numbers.
@@ -1124,13 +1113,7 @@ class Notebook:
             The day, the row and the reason. After the first hundred rows of a table, their number.
         """
         with self.reading():
-            return list(self.rows_left_out)
-
-
-def parse_score(text: str, sides: Sequence[Side]) -> Score | None:
-    """Parse a score of measurements and of sides that are numbers; None for an empty text."""
-    chosen = [side.name for side in sides if side.kind == "choice"]
-    return read_score(text, [side.name for side in sides if side.name not in chosen], chosen)
+            return list(self._left_out)
 
 
 def _measured_in(score: Score | None, sides: Sequence[Side]) -> list[str]:

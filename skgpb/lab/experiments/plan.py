@@ -103,6 +103,11 @@ class Plan:
                 raise
             raise ValueError(f"{error}; a region is told by its query, or in a table") from None
 
+    def violations(self, setting: Mapping[str, Any]) -> list[str]:
+        """Return the constraints that a setting violates."""
+        feasible = self.space.feasible
+        return [] if feasible is None else feasible.violations(self.space.point(setting))
+
     # -- the run ----------------------------------------------------------------------------
 
     @property
@@ -238,11 +243,10 @@ class Plan:
 
     def check_pending(self, entries: Sequence[Entry], known: Sequence[str]) -> None:
         """Raise ValueError if a pending query violates a constraint that is not ``known``."""
-        feasible = self.space.feasible
-        pending = [entry for entry in entries if entry.status == "pending"]
-        for entry in [] if feasible is None else pending:
-            for text in feasible.violations(self.space.point(entry.query.params)):
-                if text not in {each.strip() for each in known}:
+        before = {text.strip() for text in known}
+        for entry in [each for each in entries if each.status == "pending"]:
+            for text in self.violations(entry.query.params):
+                if text not in before:
                     raise ValueError(
                         f"query {entry.number} is pending and violates {text!r}: tell its answer, "
                         "or skip it, before the constraint is added"

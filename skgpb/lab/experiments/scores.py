@@ -13,11 +13,11 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from skgpb.lab.experiments.sides import limit_in, number
+from skgpb.lab.experiments.sides import Side, limit_in, number
 from skgpb.lab.experiments.texts import check_name, quote_name
 from skgpb.utils.expressions import CLOSE, NUMBER, SIGNS, Expression, Name, Step
 
@@ -184,24 +184,16 @@ def _limit_to_number(value: Any) -> Any:
     return value if limit is None else limit.value
 
 
-def read_score(text: str, ordered: Iterable[str], chosen: Iterable[str]) -> Score | None:
-    """Parse a score; return None if the text is empty.
-
-    Parameters
-    ----------
-    text : str
-        The formula.
-    ordered : iterable of str
-        Names of settings that are numbers, which a score may contain.
-    chosen : iterable of str
-        Names of settings with a list of values, which a score must not contain.
-    """
+def read_score(text: str, sides: Sequence[Side]) -> Score | None:
+    """Parse a score of measurements and of sides that are numbers; None for an empty text."""
     if not text.strip():
         return None
     score = Score(text)
-    for name in chosen:
-        if name in score.names:
-            raise ValueError(f"a score is computed from numbers, and {name!r} is one of a list")
-    if not set(score.names) - set(ordered):
+    for side in sides:
+        if side.kind == "choice" and side.name in score.names:
+            raise ValueError(
+                f"a score is computed from numbers, and {side.name!r} is one of a list"
+            )
+    if not set(score.names) - {side.name for side in sides}:
         raise ValueError(f"a score needs the name of a measurement, got {text!r}")
     return score
