@@ -146,7 +146,7 @@ class Plan:
 
     def repeated(self, events: list[Any]) -> Plan:
         """Return the plan of a run with other events."""
-        return Plan(self.optimizer._repeated(events))
+        return Plan(self.optimizer._repeat_events(events))
 
     def with_past(self, rows: Sequence[PastAnswer]) -> tuple[Plan, list[PastAnswer], list[Region]]:
         """Add the rows of a table to a new run.
@@ -227,7 +227,7 @@ class Plan:
             raise ValueError(f"there is no side {unknown[0]!r}; the sides are {', '.join(names)}")
         every = [changed.get(side.name, side) for side in self.sides]
         # Start from the initial parameters: later changes of them are events of the run.
-        other = clone(self.optimizer._repeated([]))
+        other = clone(self.optimizer._repeat_events([]))
         other.set_params(bounds=_make_bounds(every, constraints))
         if costs is not None or self.costs:
             other.set_params(cost=read_costs(self.costs if costs is None else costs, every))

@@ -16,7 +16,7 @@ from skgpb import defaults
 from skgpb.lab.experiments.answers import AnswerRange, is_percent
 from skgpb.lab.experiments.plan import outcome_limits
 from skgpb.lab.experiments.sides import format_value
-from skgpb.optimizers._stopping import first_where_learned
+from skgpb.optimizers._stopping import n_answers_before_check
 from skgpb.optimizers.search import Search
 
 # Number of further experiments whose expected gain is reported.
@@ -92,7 +92,7 @@ class Outlook:
         """Return the number of answers from which ``gap`` can be relied on; None without a gap."""
         if self.gap is None:
             return None
-        return first_where_learned(n_sides) if self.learned else 1
+        return n_answers_before_check(n_sides) if self.learned else 1
 
     def is_enough(self, n_answers: int, n_sides: int, within: float) -> bool:
         """Return whether one may stop if a difference of ``within`` does not matter."""
