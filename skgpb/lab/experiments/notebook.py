@@ -184,8 +184,8 @@ class Notebook:
                     f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
                     "names or which an experiment cannot ask: make one with Experiment.create"
                 )
-            self.plan = Plan(optimizer)
             try:
+                self.plan = Plan(optimizer)
                 self._take_notes(notes)
             except (TypeError, ValueError, KeyError) as error:
                 raise LoadError(f"{str(self.path)!r} has notes of no experiment: {error}") from None

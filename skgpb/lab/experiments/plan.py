@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,10 +28,17 @@ class Plan:
     ----------
     optimizer : optimizer
         A started optimizer over a box with named sides.
+
+    Attributes
+    ----------
+    optimizer : optimizer
+    sides : list of Side
+        The settings and their ranges.
     """
 
     def __init__(self, optimizer: Any) -> None:
         self.optimizer = optimizer
+        self.sides: list[Side] = [Side.of(*each) for each in optimizer._params.bounds.items()]
 
     @classmethod
     def create(
@@ -56,11 +62,6 @@ class Plan:
     def space(self) -> ParameterSpace:
         """The named sides."""
         return self.optimizer._run.space
-
-    @cached_property
-    def sides(self) -> list[Side]:
-        """The settings and their ranges."""
-        return [Side.of(*each) for each in self.optimizer._params.bounds.items()]
 
     @property
     def constraints(self) -> list[str]:
