@@ -14,7 +14,7 @@ from skgpb.lab.cli.exact_pictures import AVERAGES, panel_of_effects
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.tables import Levels, Moments
 from skgpb.lab.tables.conditions import Categories, Condition, Subgroup
-from skgpb.plotting._axes import label_color
+from skgpb.plotting.drawing import label_color
 
 
 def make_panels(table: Any, box: Subgroup, average: float) -> list[Panel]:

@@ -13,7 +13,7 @@ from skgpb.lab.cli.exact import ExactResult
 from skgpb.lab.cli.features import FeatureLimits
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.words import count
-from skgpb.plotting._axes import label_color
+from skgpb.plotting.drawing import label_color
 
 # Names of the averages along a feature, and of their intervals.
 AVERAGES = "average of rows", "95 % intervals"

@@ -16,7 +16,6 @@ from skgpb import defaults
 from skgpb.lab.experiments.answers import AnswerRange, is_percent
 from skgpb.lab.experiments.plan import outcome_limits
 from skgpb.lab.experiments.sides import format_value
-from skgpb.optimizers._stopping import n_answers_before_check
 from skgpb.optimizers.search import Search
 
 # Number of further experiments whose expected gain is reported.
@@ -92,7 +91,7 @@ class Outlook:
         """Return the number of answers from which ``gap`` can be relied on; None without a gap."""
         if self.gap is None:
             return None
-        return n_answers_before_check(n_sides) if self.learned else 1
+        return defaults.FIRST_STOP * max(1, n_sides - 1) if self.learned else 1
 
     def is_enough(self, n_answers: int, n_sides: int, within: float) -> bool:
         """Return whether one may stop if a difference of ``within`` does not matter."""

@@ -19,10 +19,10 @@ from scipy import stats
 from skgpb import GPUCBOptimizer
 from skgpb.domains import Steps
 from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.pictures import draw_progress
 from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.table import read_answers
 from skgpb.lab.file_lock import FileLock
-from skgpb.plotting._progress import draw_progress
 from skgpb.utils.install import install_command
 
 pytest.importorskip("flask")
