@@ -145,7 +145,7 @@ class _Sum(Expression):
         alike = beginning or get_close_matches(word, self.names, n=1)
         names = ", ".join(sorted(self.names))
         hint = f"did you mean {alike[0]!r}?" if alike else f"the sides are {names}"
-        return f"there is no side named {word!r}; {hint}"
+        return f"there is no side named {word!r}; {hint} (letter {place + 1})"
 
     def coefficients(self, node: ast.AST) -> dict[str, float]:
         """Return the coefficients of a part of the sum; the empty name has the constant."""

@@ -168,7 +168,7 @@ class Expression:
         end = "a closing bracket" if brackets else self.end
         reason = f"expected {self.states[name][0].format(end=end)}, found {found}"
         unknown = shown and self._unknown(shown[0], place)
-        return self.wrong(f"at letter {place + 1} {unknown}" if unknown else reason + self.form)
+        return self.wrong(unknown or reason + self.form)
 
     def _too_deep(self) -> ValueError:
         nested = f"more than {self.deepest} brackets or nots within each other"

@@ -69,20 +69,20 @@ def test_an_expression_means_what_it_meant(line):
         (
             "score",
             "0.7*a - desirable(b, 1, 2)",
-            "'desirable', did you mean desirability",
+            "at letter 9, did you mean desirability",
         ),
-        ("score", "0.7*a - desirable(b, 1, 2)", "at letter 9 there is no function"),
+        ("score", "0.7*a - desirable(b, 1, 2)", "there is no function 'desirable' at letter 9"),
         ("score", "a b", "expected +, -, *, /, ^ or the end, found 'b' at letter 3"),
         (
             "linear",
             "A + watr <= 5",
-            "at letter 5 there is no side named 'watr'; did you mean",
+            "there is no side named 'watr'; did you mean 'water'? (letter 5)",
         ),
         ("linear", "A + B", "there is no <=, >= or = in it"),
         (
             "cost",
             "20 + 0.5*temp",
-            "at letter 10 there is no side named 'temp'",
+            "the sides are (odd), 2x, A, A-B, B, e3, heat",
         ),
     ],
 )

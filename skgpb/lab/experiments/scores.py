@@ -137,7 +137,7 @@ class Score(Expression):
             return ""
         alike = get_close_matches(word, _FUNCTIONS, n=1)
         hint = f", did you mean {alike[0]}" if alike else ""
-        return f"there is no function {word!r}{hint}{self.form}"
+        return f"there is no function {word!r} at letter {place + 1}{hint}{self.form}"
 
     def __call__(self, values: Mapping[str, Any]) -> float:
         """Return the score of values, a dict of numbers by names.
