@@ -42,8 +42,7 @@ from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.table import PastAnswers, read_answers
 from skgpb.lab.experiments.texts import quote, quote_name, to_one_line
 from skgpb.lab.file_lock import FileLock
-from skgpb.optimizers import GPOOOptimizer
-from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer, GPOOOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import StateLock
@@ -239,7 +238,7 @@ class Notebook:
     def _count(self, *more: int) -> None:
         """Recompute the entries from the events; ``more`` are numbers for new entries."""
         plan, limits, costs = self.plan, self.plan.limits, self.plan.costs
-        numbers, alpha = [*self._numbers, *more], plan.optimizer._params.alpha
+        numbers, alpha = [*self._numbers, *more], plan.optimizer.alpha
         self.entries = make_entries(plan.events, numbers, self._last, plan.space, alpha)
         self._numbers = [entry.number for entry in self.entries]
         self._last = max([self._last, *self._numbers])
@@ -250,7 +249,7 @@ class Notebook:
                 entry.status, entry.reason = "skipped", None
             entry.within_limits = is_within_limits(entry.record.measured, limits)
             if costs:
-                entry.cost = plan.optimizer._cost_model.cost_of(entry.query)
+                entry.cost = plan.optimizer.cost(entry.query.params)
 
     def _replay(
         self, events: list[Any] | None = None, changed: int | None = None, plan: Plan | None = None

@@ -38,7 +38,7 @@ class Plan:
 
     def __init__(self, optimizer: Any) -> None:
         self.optimizer = optimizer
-        self.sides: list[Side] = [Side.of(*each) for each in optimizer._params.bounds.items()]
+        self.sides: list[Side] = [Side.of(*each) for each in optimizer.bounds.items()]
 
     @classmethod
     def create(
@@ -66,7 +66,7 @@ class Plan:
     @property
     def constraints(self) -> list[str]:
         """Linear constraints between sides."""
-        bounds = self.optimizer._params.bounds
+        bounds = self.optimizer.bounds
         return list(bounds.constraints) if isinstance(bounds, Box) else []
 
     @property
@@ -198,15 +198,15 @@ class Plan:
 
     def point_query(self, point: np.ndarray) -> PointsQuery:
         """Return the query for a point (d,) that was not asked."""
-        return PointsQuery(point[np.newaxis].copy())._with_names(self.space)
+        return PointsQuery(point[np.newaxis].copy()).with_names(self.space)
 
     def placed_arm(self, point: np.ndarray) -> Any:
         """Return the query for a point (d,) as the search would ask it."""
-        return self.optimizer.domain_.placed_arm(point)._with_names(self.space)
+        return self.optimizer.domain_.placed_arm(point).with_names(self.space)
 
     def region(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> Region:
         """Return the query for a region, from its corners and the numbers of its cells."""
-        return Region(lower, upper, counts)._with_names(self.space)
+        return Region(lower, upper, counts).with_names(self.space)
 
     # -- other rules ------------------------------------------------------------------------
 
@@ -284,7 +284,7 @@ class Plan:
 
 def outcome_limits(optimizer: Any) -> Limits:
     """Return the limits of an optimizer on outcomes; an empty dict if it has none."""
-    return getattr(optimizer._params, "limits", None) or {}
+    return getattr(optimizer, "limits", None) or {}
 
 
 def _make_search(limits: Limits, settings: dict[str, Any]) -> Search:
