@@ -42,7 +42,8 @@ from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.table import PastAnswers, read_answers
 from skgpb.lab.experiments.texts import quote, quote_name, to_one_line
 from skgpb.lab.file_lock import FileLock
-from skgpb.optimizers._base import BaseBanditOptimizer, GPOOOptimizer
+from skgpb.optimizers import GPOOOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import StateLock
