@@ -16,7 +16,8 @@ from skgpb.lab.experiments.judge import BAND
 from skgpb.lab.experiments.sides import Side, measured_number, number
 from skgpb.lab.experiments.texts import check_name
 from skgpb.lab.file_lock import FileLock
-from skgpb.optimizers._base import BaseBanditOptimizer, GPUCBOptimizer
+from skgpb.optimizers import GPUCBOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.utils.persistence import read_notes
 
