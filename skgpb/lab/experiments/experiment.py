@@ -311,7 +311,7 @@ class Experiment:
                 "file": str(notebook.path),
                 **notebook.labels,
                 **({} if notebook.score is None else {"answer": "score", "unit": ""}),
-                "direction": optimizer.direction,
+                "direction": optimizer._params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": plan.has_regions,
                 "sides": [side.as_dict() for side in plan.sides],

@@ -62,7 +62,7 @@ class Judge:
         self._optimizer = notebook.plan.optimizer
         self._answered = [entry for entry in notebook.entries if entry.answer is not None]
         self._answers = [float(each.answer) for each in self._answered if each.answer is not None]
-        self._sign = -1.0 if self._optimizer.direction == "minimize" else 1.0
+        self._sign = -1.0 if self._optimizer._params.direction == "minimize" else 1.0
 
     def best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
         """Return the current recommendation and its uncertainty.
@@ -488,7 +488,7 @@ def most_probable_prediction(optimizer: Any, asked: Any) -> tuple[float, float]:
     else:
         blocks = optimizer._row_sets_of([asked])
     mean, std = (float(x[0]) for x in optimizer._gp.moments(blocks, std=True))
-    return (-mean if optimizer.direction == "minimize" else mean), std
+    return (-mean if optimizer._params.direction == "minimize" else mean), std
 
 
 def preferred_query(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dict[str, Any] | None:

@@ -38,7 +38,7 @@ class Plan:
 
     def __init__(self, optimizer: Any) -> None:
         self.optimizer = optimizer
-        self.sides: list[Side] = [Side.of(*each) for each in optimizer.bounds.items()]
+        self.sides: list[Side] = [Side.of(*each) for each in optimizer._params.bounds.items()]
 
     @classmethod
     def create(
@@ -66,7 +66,7 @@ class Plan:
     @property
     def constraints(self) -> list[str]:
         """Linear constraints between sides."""
-        bounds = self.optimizer.bounds
+        bounds = self.optimizer._params.bounds
         return list(bounds.constraints) if isinstance(bounds, Box) else []
 
     @property
@@ -284,7 +284,7 @@ class Plan:
 
 def outcome_limits(optimizer: Any) -> Limits:
     """Return the limits of an optimizer on outcomes; an empty dict if it has none."""
-    return getattr(optimizer, "limits", None) or {}
+    return getattr(optimizer._params, "limits", None) or {}
 
 
 def _make_search(limits: Limits, settings: dict[str, Any]) -> Search:
