@@ -43,9 +43,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _said(
-    method: Callable[Concatenate[Judge, P], T],
-) -> Callable[Concatenate[Experiment, P], T]:
+def _said(method: Callable[Concatenate[Judge, P], T]) -> Callable[Concatenate[Experiment, P], T]:
     """Return a method of the judge as a method of the experiment, which reads the file first."""
 
     @wraps(method)

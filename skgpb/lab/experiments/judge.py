@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from skgpb import defaults
 from skgpb.domains import Cell
 from skgpb.domains.query import Query
-from skgpb.lab.experiments.answers import AnswerRange, read_answer
+from skgpb.lab.experiments.answers import read_answer
 from skgpb.lab.experiments.blocks import block_name, block_std, blocks_in
 from skgpb.lab.experiments.entries import Entry, jsonable
 from skgpb.lab.experiments.limits import format_limits
@@ -31,7 +31,6 @@ from skgpb.lab.experiments.stopping import Outlook, interval_caveat, verdict
 from skgpb.lab.experiments.trade_offs import trade_offs
 from skgpb.optimizers.search import Search
 from skgpb.surrogate.criticism import leave_one_out_refit
-from skgpb.utils.typing import Limits
 
 # Standard deviations on either side of the mean.
 BAND = 1.96
@@ -109,13 +108,13 @@ class Judge:
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            **clipped_prediction(optimizer, mean, std, self._notebook.range),
+            **self._clipped(mean, std),
             "beware": interval_caveat(answers, optimizer.alpha is not None),
-            "preferred": preferred_query(optimizer, query, answered),
+            "preferred": self._preferred(query),
             "between_blocks": block_std(optimizer),
             "n_answers": len(answered),
             "best_answer": answered[ranked.index(max(ranked))].as_dict(),
-            **predict_outcomes(optimizer, self._plan.limits, query.params),
+            **self._outcomes(query.params),
         }
 
     def gap(self, confidence: float = 0.95) -> float | None:
@@ -190,10 +189,10 @@ class Judge:
         violated = self._plan.violations(setting)
         return {
             "params": {name: jsonable(value) for name, value in setting.items()},
-            **clipped_prediction(optimizer, mean, std, self._notebook.range),
+            **self._clipped(mean, std),
             "possible": not violated,
             "violates": violated,
-            **predict_outcomes(optimizer, self._plan.limits, setting),
+            **self._outcomes(setting),
         }
 
     def why(self) -> list[dict[str, Any]]:
@@ -252,7 +251,7 @@ class Judge:
             asked = self._notebook.pending_entry(None).query
         else:
             asked = self._notebook.entry(query).query
-        mean, std = most_probable_prediction(self._optimizer, asked)
+        mean, std = self._most_probable(asked)
         noise = self._optimizer.alpha_ if alpha is None else alpha
         shift = block_std(self._optimizer) or 0.0
         std = sqrt(std**2 + noise + shift**2)
@@ -401,46 +400,59 @@ class Judge:
         score, told = self._notebook.score, [entry.as_dict() for entry in self._answered]
         return None if score is None else trade_offs(score, told)
 
+    # -- predictions ------------------------------------------------------------------------
 
-def clipped_prediction(
-    optimizer: Any, mean: float, std: float, ends: AnswerRange
-) -> dict[str, Any]:
-    """Return a prediction as a dict, with mean and interval clipped to the range of answers."""
-    low, high = ends
-    numbers = [mean, mean - BAND * std, mean + BAND * std]
-    numbers = [x if low is None else max(x, low) for x in numbers]
-    numbers = [x if high is None else min(x, high) for x in numbers]
-    return {
-        "mean": numbers[0],
-        "std": std,
-        "interval_95": numbers[1:],
-        "noise": sqrt(optimizer.alpha_),
-    }
+    def _clipped(self, mean: float, std: float) -> dict[str, Any]:
+        """Return a prediction as a dict, with mean and interval clipped to the range of answers."""
+        low, high = self._notebook.range
+        numbers = [mean, mean - BAND * std, mean + BAND * std]
+        numbers = [x if low is None else max(x, low) for x in numbers]
+        numbers = [x if high is None else min(x, high) for x in numbers]
+        noise = sqrt(self._optimizer.alpha_)
+        return {"mean": numbers[0], "std": std, "interval_95": numbers[1:], "noise": noise}
 
+    def _outcomes(self, setting: dict[str, Any]) -> dict[str, Any]:
+        """Return the items ``outcomes`` and ``within_limits`` of :meth:`expect`."""
+        found = self._optimizer._limits_at(setting)
+        keys = ("name", "mean", "std", "probability", "n_answers")
+        outcomes = [
+            {"limit": limit, **{key: each[key] for key in keys}}
+            for each, limit in zip(found, format_limits(self._plan.limits), strict=True)
+        ]
+        for each in outcomes:
+            each["n_missing"] = self._optimizer._run.n_observations - each["n_answers"]
+        known = [each["probability"] for each in outcomes]
+        within = prod(known) if known and None not in known else None
+        return {"outcomes": outcomes, "within_limits": within}
 
-def predict_outcomes(optimizer: Any, limits: Limits, setting: dict[str, Any]) -> dict[str, Any]:
-    """Return the prediction of each outcome with a limit, and the probability that all limits hold.
+    def _most_probable(self, asked: Any) -> tuple[float, float]:
+        """Return mean and standard deviation of an answer by the most probable model.
 
-    Returns
-    -------
-    found : dict
-        ``outcomes``, a list of dicts, and ``within_limits``, see :meth:`Experiment.expect`.
-    """
-    found = optimizer._limits_at(setting)
-    keys = ("name", "mean", "std", "probability", "n_answers")
-    outcomes = [
-        {"limit": limit, **{key: each[key] for key in keys}}
-        for each, limit in zip(found, format_limits(limits), strict=True)
-    ]
-    for each in outcomes:
-        each["n_missing"] = optimizer._run.n_observations - each["n_answers"]
-    known = [each["probability"] for each in outcomes]
-    within = prod(known) if known and None not in known else None
-    return {"outcomes": outcomes, "within_limits": within}
+        Without noise. No average over models: the constants of :func:`slip` were chosen with this
+        model, and its distribution allows for standard deviations that are too small.
+        """
+        optimizer = self._optimizer
+        if isinstance(asked, dict):
+            (point,) = optimizer._inputs.points([asked])
+            rows = optimizer._functionals_at(point[np.newaxis])
+        else:
+            rows = optimizer._row_sets_of([asked])
+        mean, std = (float(x[0]) for x in optimizer._gp.moments(rows, std=True))
+        return self._sign * mean, std
+
+    def _preferred(self, best: Any) -> dict[str, Any] | None:
+        """Return an answered query with a better mean than ``best``; None if none has."""
+        asked, found = [entry.query for entry in self._answered], None
+        if isinstance(self._optimizer, Search):
+            found = self._optimizer._better_predicted_query(best, asked)
+        if found is None:
+            return None
+        query, (mean, _) = found
+        return {"query": self._answered[asked.index(query)].number, "mean": float(mean)}
 
 
 def describe_outcomes(found: dict[str, Any]) -> list[str]:
-    """Describe the result of :func:`predict_outcomes` in lines, one for each limit."""
+    """Describe the outcomes of :meth:`Experiment.expect` in lines, one for each limit."""
     lines = []
     for each in found["outcomes"]:
         if each["probability"] is None:
@@ -474,33 +486,6 @@ def answer_remark(entry: Mapping[str, Any]) -> str:
         return ""
     is_known = entry["within_limits"] is not None
     return ", beyond a limit" if is_known else ", not every limit measured"
-
-
-def most_probable_prediction(optimizer: Any, asked: Any) -> tuple[float, float]:
-    """Return mean and standard deviation of an answer by the most probable model, without noise.
-
-    No average over models: the constants of :func:`slip` were chosen with this model, and its
-    distribution allows for standard deviations that are too small.
-    """
-    if isinstance(asked, dict):
-        (point,) = optimizer._inputs.points([asked])
-        blocks = optimizer._functionals_at(point[np.newaxis])
-    else:
-        blocks = optimizer._row_sets_of([asked])
-    mean, std = (float(x[0]) for x in optimizer._gp.moments(blocks, std=True))
-    return (-mean if optimizer._params.direction == "minimize" else mean), std
-
-
-def preferred_query(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dict[str, Any] | None:
-    """Return an answered query with a better mean than the recommendation; None if none has."""
-    found = None
-    if isinstance(optimizer, Search):
-        found = optimizer._better_predicted_query(best, [entry.query for entry in answered])
-    if found is None:
-        return None
-    query, (mean, _) = found
-    number = next(entry.number for entry in answered if entry.query == query)
-    return {"query": number, "mean": float(mean)}
 
 
 def describe_preferred_query(best: Mapping[str, Any]) -> list[str]:
