@@ -228,8 +228,8 @@ def _together(found: ExactResult, identity: str | None) -> list[str]:
     """Return a remark if rows seem to belong together."""
     if identity is not None:
         return [
-            f"{identity} looks like an identity that repeats. If rows of the same {identity} "
-            f"belong together, the verdict and the interval need --group {shell_quote(identity)}."
+            f"Rows with the same {identity} seem to belong together, like the visits of a patient. "
+            f"If they do, the verdict and the interval need --group {shell_quote(identity)}."
         ]
     different = repeats(found.finding.table.columns)
     if different is None:

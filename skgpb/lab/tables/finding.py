@@ -152,9 +152,11 @@ def find_and_judge(
         # expected to exceed it, however lucky the held-out rows are.
         average = min(average, float(y[rows].mean()))
         interval = min(interval[0], average), interval[1]
-        if minimize:
-            average, interval = -average, (-interval[1], -interval[0])
-    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
+    # A group that new rows may not have is not real, however unlikely its evidence is.
+    is_confirmed = interval is not None and interval[0] > float(y.mean())
+    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL and is_confirmed else "chance"
+    if minimize and average is not None and interval is not None:
+        average, interval = -average, (-interval[1], -interval[0])
     return Finding(
         table.with_target(limits.clip(table.y)),
         minimize,
@@ -172,8 +174,9 @@ def find_and_judge(
 
 def _runner_up(table: MemoryTable, found: SubgroupPath, rows: np.ndarray) -> Subgroup | None:
     """Return the next best group with few rows in common with ``rows``; None if there is none."""
-    for i in np.argsort(-found.shrunken_mean, kind="stable"):
-        if found.shrunken_mean[i] <= 0.0:
+    shrunken = found.shrunken_mean()
+    for i in np.argsort(-shrunken, kind="stable"):
+        if shrunken[i] <= 0.0:
             break
         others = table.shape.holds(table.codes, found.inside[i])
         if np.count_nonzero(others & rows) <= MAX_COMMON_ROWS * np.count_nonzero(others):
