@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom, chi2
 
 # Largest number of rows of a table that is checked for rows that repeat.
 MOST_CHECKED = 200_000
@@ -24,9 +23,13 @@ FEWEST_IDENTITIES, FEWEST_REPEATS = 5, 1.5
 # among the rows with the same identity.
 EQUAL_SHARE = 0.95
 # Smallest ratio of the gaps between averages of neighbouring values, and of distant ones, if the
-# rows with a value are a cluster; and largest p-value of the hypothesis that no more than this
-# share of the gaps is larger than the median of noise.
-ROUGHNESS, SHARE_OF_GAPS, LEVEL_OF_CLUSTER = 0.6, 0.55, 1e-3
+# rows with a value are a cluster. Squared gaps in units of noise count up to MOST_OF_GAP, and are
+# MEAN_OF_GAP on average if they are noise; least excess of their average, also over the root of
+# their number.
+ROUGHNESS, MOST_OF_GAP, MEAN_OF_GAP = 0.6, 4.0, 0.92
+LEAST_EXCESS, ERRORS_OF_EXCESS = 0.3, 5.5
+# Fewer different values may be grades or kinds, whose effects need not be smooth.
+FEWEST_CLUSTERS = 15
 IDENTITY = re.compile(
     r"(^|[\W_])(id|patient|subject|person|customer|client|user|member|participant|household|"
     r"student|animal)s?([\W_]*(id|nr|no|number|name|code|key))?$|^[a-zA-Z]*[a-z]I[Dd]$",
@@ -129,16 +132,17 @@ def find_cluster(columns: Mapping[str, np.ndarray], y: np.ndarray) -> str | None
             continue
         codes, n_rows = _codes(column), len(column)  # in the order of the values
         n = np.bincount(codes)
-        if n_rows < FEWEST_REPEATS * len(n) or len(n) < FEWEST_IDENTITIES:
+        if n_rows < FEWEST_REPEATS * len(n) or len(n) < FEWEST_CLUSTERS:
             continue
         mean = np.bincount(codes, y) / n
         within = float(((y - mean[codes]) ** 2).sum()) / max(n_rows - len(n), 1)
         gaps = np.diff(mean)
         far = np.abs(mean[len(n) // 2 :] - mean[: len(n) - len(n) // 2])
-        squared = gaps**2 / (1.0 / n[1:] + 1.0 / n[:-1])
-        n_large = np.count_nonzero(squared > within * chi2.median(1))
+        # Squared normal numbers if the averages differ by noise; a few steps do not count much.
+        squared = gaps**2 / (1.0 / n[1:] + 1.0 / n[:-1]) / (within or 1e-300)
+        excess = np.minimum(squared, MOST_OF_GAP).mean() - MEAN_OF_GAP
         is_rough = np.median(np.abs(gaps)) >= ROUGHNESS * np.median(far)
-        if is_rough and binom.sf(n_large - 1, len(gaps), SHARE_OF_GAPS) <= LEVEL_OF_CLUSTER:
+        if is_rough and excess >= max(LEAST_EXCESS, ERRORS_OF_EXCESS / math.sqrt(len(gaps))):
             return name
     return None
 
