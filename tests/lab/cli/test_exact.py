@@ -345,6 +345,12 @@ def test_rows_that_repeat_without_an_identity_are_named(tmp_path, capsys):
     lines = [line.split(",", 1)[1] for line in table.read_text().splitlines()]
     table.write_text("\n".join(lines) + "\n")
     assert main(["search", str(table), "--features", "age", "weight", "--target", "score"]) == 0
+    # Their targets are alike, so that a feature tells them apart.
+    assert "Rows with the same age seem to belong together" in capsys.readouterr().out
+    header, *rows = lines
+    shuffled = [f"{row.rpartition(',')[0]},{(7 * i) % 31}" for i, row in enumerate(rows)]
+    table.write_text("\n".join([header, *shuffled]) + "\n")
+    assert main(["search", str(table), "--features", "age", "weight", "--target", "score"]) == 0
     assert "Only 30 of 300 rows differ in the features." in capsys.readouterr().out
 
 
