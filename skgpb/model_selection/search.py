@@ -322,7 +322,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         finally:
             self.__dict__.pop("_data", None)
 
-    def _opened(self) -> Checkpoint | None:
+    def _open_checkpoint(self) -> Checkpoint | None:
         """Return the file of fits, read if it exists; None without ``checkpoint``."""
         if self.checkpoint is None:
             if self.resume:
@@ -349,7 +349,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         self.space_ = ParameterSpace(self.param_distributions)
-        kept = self._opened()
+        kept = self._open_checkpoint()
         rng = self._rng(kept)
         self._n_planned = self.n_iter if kept is None else kept.n_iter
         engine = self._make_optimizer(self.space_, rng)
@@ -378,14 +378,14 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         # fits print as in RandomizedSearchCV.
         verbose, self.verbose = self.verbose, 0
         try:
-            self._search_shown(engine, scores, rng)
+            self._search_with_progress(engine, scores, rng)
             scores.finish()
         finally:
             self.verbose = verbose
             del self._scores, self._n_planned
         self.optimizer_ = engine
         self.expected_scores_: np.ndarray
-        self.expected_scores_, self._believed = scores.judged()
+        self.expected_scores_, self._believed = scores.expected_scores()
         warn_or_raise_about_fit_failures(scores.fits, self.error_score)
         if callable(self.scoring):
             insert_error_scores(scores.fits, self.error_score)
@@ -475,7 +475,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             return 0
         return min(max(defaults.SCORE_INITIAL, 2 * space.n_axes), ceil(self._n_planned / 3))
 
-    def _search_shown(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
+    def _search_with_progress(
+        self, engine: Any, scores: Scores, rng: np.random.RandomState
+    ) -> None:
         """Search until the end or an interrupt, with a progress bar if ``progress``."""
         shown: Any = nullcontext()
         if self.progress:
@@ -621,7 +623,7 @@ class Scores:
     callback: Callable[[dict[str, Any], float], Any] | None
     #: Whether the callback has ended the search.
     ended: bool = False
-    #: Warp with which the score of each setting was told, by index of the setting.
+    #: Warp of the score of each setting at its ``tell``, by index of the setting.
     _told_by: dict[int, Warp] = field(default_factory=dict)
     #: Progress bar of the settings; None without ``progress``.
     bar: Any = None
@@ -637,14 +639,14 @@ class Scores:
     results: dict[str, Any] = field(default_factory=dict)
     _mean: np.ndarray = field(default_factory=lambda: np.empty(0))
     _noise: np.ndarray | None = field(default_factory=lambda: np.empty(0))
-    #: Queries with the keys of their settings, evaluated but not yet told to the engine.
+    #: Evaluated queries that the engine does not have yet, with the keys of their settings.
     _waiting: list[tuple[Any, list[bytes]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         #: Whether the engine has a Gaussian process, and so learns from points that it did not ask.
         self.learns: bool = "kernel" in self.engine.get_params(deep=False)
-        #: Whether the engine is a Search: it is told one warped score for each setting, and
-        #: failures as failures. A tree method is told unwarped means, and a bad score for failures.
+        #: Whether the engine is a Search: it gets one warped score for each setting, and failures
+        #: as failures. A tree method gets unwarped means, and a bad score for failures.
         self.is_search: bool = isinstance(self.engine, Search)
 
     @property
@@ -654,7 +656,7 @@ class Scores:
 
     @property
     def stuck(self) -> bool:
-        """True if queries wait for a finite score before they are told: ``ask`` repeats them."""
+        """True if queries without a finite score wait for ``tell``: ``ask`` repeats them."""
         return bool(self._waiting)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -664,8 +666,8 @@ class Scores:
     def evaluate(self, queries: list[Any]) -> int:
         """Evaluate the settings of the queries that have no score yet; return their number.
 
-        At most ``n_iter`` settings are evaluated in all. A query with a setting beyond them is not
-        told, because the search is over.
+        At most ``n_iter`` settings are evaluated in all. A query with a setting beyond them is
+        left out, because the search is over.
         """
         new: dict[bytes, np.ndarray] = {}
         answered = []
@@ -707,7 +709,7 @@ class Scores:
         """
         known = {key: self.earlier.get(key) for key in settings}
         if self.kept is not None:
-            known = {key: fits or self.kept.of(key) for key, fits in known.items()}
+            known = {key: fits or self.kept.get(key) for key, fits in known.items()}
         left = [key for key in settings if known[key] is None]
         if left:
             fits = self._fit([settings[key] for key in left])
@@ -809,7 +811,7 @@ class Scores:
     def tell_waiting(self) -> None:
         """Tell the engine the waiting queries with their scores.
 
-        Without any finite score only a Search is told: failures, as failures.
+        Without any finite score only a Search gets them, as failures.
         """
         finite = self._mean[np.isfinite(self._mean)]
         if not (len(finite) or self.is_search):
@@ -844,7 +846,7 @@ class Scores:
         noise = np.maximum(self._noise[settings], least_noise(finite))
         return float((counts / len(rows)) ** 2 @ noise)
 
-    def judged(self) -> tuple[np.ndarray, int | None]:
+    def expected_scores(self) -> tuple[np.ndarray, int | None]:
         """Return the expected score of every setting, and the index of the best setting.
 
         The score of a failed setting is NaN. The index is None, and all scores are NaN, if the
@@ -895,7 +897,7 @@ class Scores:
         return (judge.refit() if judge.learns else judge).process
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
-        """Draw a point with a setting without scores; return [point], or [] if none is found."""
+        """Draw a point whose setting has no scores; return [point], or [] if no draw succeeds."""
         for _ in range(MOST_DRAWS // 1000):
             points = as_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
             for point, row in zip(points, self.space.columns(points), strict=True):

@@ -33,7 +33,7 @@ LEFT_OUT = 0.01
 # MB).
 MOST_RIVALS_AT_ONCE = 1000
 # Memory: number of normal variates that are drawn at once (32 MB).
-BLOCK = 2**22
+VARIATES_AT_ONCE = 2**22
 
 
 class SuboptimalityGap:
@@ -75,10 +75,10 @@ class SuboptimalityGap:
         self._columns, self._prior = columns, prior
 
     @classmethod
-    def from_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> SuboptimalityGap:
+    def from_process(cls, gp: GaussianProcess, row_sets: list[np.ndarray]) -> SuboptimalityGap:
         """Return the gap of the last of n functionals, in the user's units. O(n t^2)."""
-        functionals = Functionals.of(blocks, gp.n_columns)
-        last, scale = functionals.one(len(blocks) - 1), gp.scale
+        functionals = Functionals.of(row_sets, gp.n_columns)
+        last, scale = functionals.one(len(row_sets) - 1), gp.scale
         V = gp.covariance(functionals, gp.observed)
         mean = V @ gp.posterior.weights()
         gp.posterior.solve_rows(V)
@@ -223,7 +223,7 @@ class SuboptimalityGap:
             return (mean + rng.standard_normal((n, len(root))) @ root).max(axis=1)
 
         def draw(n: int, rng: np.random.Generator) -> np.ndarray:
-            size = max(1, BLOCK // len(some))
+            size = max(1, VARIATES_AT_ONCE // len(some))
             return np.concatenate([some_draws(min(size, n - i), rng) for i in range(0, n, size)])
 
         return draw
