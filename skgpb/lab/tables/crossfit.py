@@ -38,7 +38,7 @@ from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy.stats import t as student
@@ -279,10 +279,13 @@ class CrossFitResult:
         The group of the whole table, with the conditions that are needed.
     inside : ndarray of shape (n,) of int
         Indices of the rows that are inside the group of the search without them.
+    sizes : list of tuple of ndarray
+        Boxes and held-out rows, as above, of all groups among which the group was chosen.
     """
 
     box: np.ndarray
     inside: np.ndarray
+    sizes: list[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -365,8 +368,8 @@ def cross_fit(
             for i in range(len(NOISE_SHARES))
         ]
 
-    def choose_group(rows: np.ndarray) -> Rung:
-        """Choose the features, the share of noise and the conditions by these rows (n_rows,)."""
+    def climb(rows: np.ndarray) -> tuple[list[Rung], list[Rung]]:
+        """Return the tested and the untested groups, judged by these rows (n_rows,) of bool."""
         first = search_folds(every)[0].with_rows(rows)
         first.drop(first.rare)
         first.drop_features(LENIENT_LEVEL, 0.0)
@@ -383,17 +386,28 @@ def cross_fit(
             Rung(every, i, searched.with_rows(rows), is_tested=False)
             for i, searched in enumerate(search_folds(every))
         ]
-        return choose_rung(tested, untested, float(y[rows].mean()))
+        return tested, untested
 
-    chosen = choose_group(np.ones(len(y), dtype=bool))
-    box = search_features(table, y, min_rows, chosen.features)[chosen.noise]
+    def choose(rows: np.ndarray) -> Rung:
+        """Return the best group by these rows, (n_rows,) of bool."""
+        return choose_rung(*climb(rows), float(y[rows].mean()))
+
+    search_table = cache(partial(search_features, table, y, min_rows))
+
+    def box_of(rung: Rung) -> np.ndarray:
+        """Return the box of the whole table, (size,)."""
+        box = search_table(rung.features)[rung.noise]
+        return rung.fitted.prune_box(box, table.shape) if rung.is_tested else box
+
+    tested, untested = climb(np.ones(len(y), dtype=bool))
+    chosen = choose_rung(tested, untested, float(y.mean()))
     inside = [
-        np.flatnonzero(choose_group(folds != fold).fitted.inside & (folds == fold))
-        for fold in parts
+        np.flatnonzero(choose(folds != fold).fitted.inside & (folds == fold)) for fold in parts
     ]
     return CrossFitResult(
-        chosen.fitted.prune_box(box, table.shape) if chosen.is_tested else box,
+        box_of(chosen),
         np.concatenate([np.zeros(0, dtype=np.intp), *inside]),
+        [(box_of(rung), rung.inside) for rung in [*tested, *untested]],
     )
 
 
