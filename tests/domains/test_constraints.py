@@ -256,13 +256,13 @@ WRONG = {
     "A < 3": "write <= for <",
     "2,5*A <= 3": "a point, not a comma",
     "A / 0 <= 3": "divides by 0",
-    "(A <= 3": "not closed",
-    "A <=": "ends too early",
+    "(A <= 3": "a closing bracket, found '<=' at letter 4",
+    "A <=": "expected a side or a number, found the end",
     "1 <= 2": "no side is left",
     "__import__('os') <= 3": "no side named '__import__'",
     "cat <= 3": "cat is not a number",
     "1e999 * A <= 1": "too large",
-    "(" * 30 + "A" + ")" * 30 + " <= 3": "parentheses are within each other",
+    "(" * 30 + "A" + ")" * 30 + " <= 3": "brackets or nots within each other",
     "A" + " + A" * 500 + " <= 3": "at most 1000 characters",
 }
 
@@ -393,11 +393,12 @@ def test_what_is_told_may_lie_between_steps():
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [((0, 1, 2), "step"), ((0, 1, 1e-9), "step"), ((0, 1, None, True), "low must be above 0")],
+    [((0, 1, 2), "step"), ((0, 1, 0.99e-4), "step"), ((0, 1, None, True), "low must be above 0")],
 )
 def test_impossible_steps_are_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
         Steps(*arguments)
+    assert len(Steps(0, 1, 1e-4).grid) == 10_001 and len(Steps(0, 1, 1).grid) == 2
 
 
 @pytest.mark.one_in(3)
@@ -610,3 +611,39 @@ def test_equations_that_leave_one_point_leave_that_point():
     assert_allclose(points[:, :2], np.tile([0.75, 0.25], (20, 1)), atol=1e-9)
     assert len(np.unique(points[:, 2])) > 10
     assert space.feasible.vertices.shape == (0, 3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_several_equations_are_solved_for_the_sides_that_they_determine(seed):
+    rng = np.random.default_rng(seed)
+    names, inner = "ABCDE", rng.uniform(0.3, 0.7, 5)
+    rows = rng.integers(-3, 4, (2, 5))
+    rows[:, rng.permutation(5)[:2]] = [[1, 2], [3, -1]]
+    texts = [
+        " + ".join(f"{c}*{name}" for c, name in zip(row, names, strict=True))
+        + f" = {row @ inner:.12f}"
+        for row in rows
+    ]
+    space = ParameterSpace.from_bounds(Box(dict.fromkeys(names, (0.0, 1.0)), texts))
+    feasible = space.feasible
+    pivots, factors, bounds = feasible._dependent_sides
+    assert len(set(pivots)) == 2 and not factors[:, pivots].any()
+    X = rng.random((20, 5))
+    X[:, pivots] = bounds - X @ factors.T
+    assert_allclose(X @ rows.T, np.tile(rows @ inner, (20, 1)), atol=1e-9)
+    points = feasible.sample(30, rng.random(5))
+    assert_allclose(points @ rows.T, np.tile(rows @ inner, (30, 1)), atol=1e-8)
+    moved, good = feasible.satisfy_equations(rng.random((30, 5)), [0])
+    assert_allclose(moved[good] @ rows.T, np.tile(rows @ inner, (good.sum(), 1)), atol=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+def test_units_of_sides_do_not_matter_to_a_design(unit):
+    plain, other = (
+        ParameterSpace.from_bounds(
+            Box({"A": (0.0, width), "B": (0.0, 1.0)}, f"A <= {0.75 * width!r}")
+        )
+        for width in (1.0, unit)
+    )
+    design = other.feasible.design(8, 3, 2)
+    assert_allclose(design / [unit, 1.0], plain.feasible.design(8, 3, 2), rtol=1e-9)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skgpb.lab.cli.arguments import UsageError, select_arguments, whole
+from skgpb.lab.cli.options import Route, RoutedParser
 from skgpb.lab.cli.where import Condition, quote_column
 from skgpb.lab.cli.words import count, shell_quote
 from skgpb.lab.datasets.columns import TOTAL, CellError, Column
@@ -64,7 +65,7 @@ class SearchTable:
     together : ndarray of shape (n_rows,) of int or None
         Rows that belong together have the same number; None for independent rows.
     identity : str or None
-        Name of a column that looks like an identity of rows that belong together; None with --group
+        Name of a column whose rows with the same value seem to belong together; None with --group
         or if there is no such column.
     """
 
@@ -97,7 +98,7 @@ class SearchTable:
         self.file.copy_rows(self.rows[np.isin(self.numbers, list(members))].tolist(), to)
 
 
-def add_table(parser: argparse.ArgumentParser) -> None:
+def add_table(parser: RoutedParser) -> None:
     """Add the options for the format of a table and the choice of rows."""
     table = parser.add_argument_group(
         "table", "The format of the table is detected unless these options give it."
@@ -168,11 +169,6 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def is_exact(arguments: argparse.Namespace) -> bool:
-    """Return whether the search reads all rows and asks no questions."""
-    return arguments.budget is None and arguments.epsilon is None and arguments.noise == 0.0
-
-
 def check_table(arguments: argparse.Namespace) -> None:
     """Refuse options that cannot be combined, before the table is read."""
     targets = [name for names in arguments.target for name in names]
@@ -189,8 +185,6 @@ def check_table(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--features names {name!r} more than once")
     if target in features:
         raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
-    if arguments.group is not None and not is_exact(arguments):
-        raise UsageError("--group is for searches of all rows, without --budget and --epsilon")
     if arguments.group == target:
         raise UsageError(f"--group {target!r} is the --target")
     for option in ("one_hot", "groups"):
@@ -253,7 +247,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         needed = [target, *(features if arguments.drop_missing else [])]
         complete = selected & ~np.logical_or.reduce([column.missing for column in needed])
         # In a search of visible rows, missing values of a feature are a level of their own.
-        for column in [] if is_exact(arguments) else features:
+        for column in [] if arguments.route is Route.EXACT else features:
             for row in np.flatnonzero(column.missing & complete)[:1]:
                 hint = "the value is missing (--drop-missing leaves such rows out)"
                 raise CellError(row, column.name, hint)
@@ -276,8 +270,8 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     numbers, identity = None, None
     if together:
         numbers = encode_groups(search_values(kept[arguments.group]), len(rows))
-    elif is_exact(arguments) and len(rows) <= MOST_CHECKED:
-        identity = _identity(file, kept, rows, target.name)
+    elif arguments.route is Route.EXACT and len(rows) <= MOST_CHECKED:
+        identity = _identity(file, kept, rows, target.name, values)
     what = "with missing values" if arguments.drop_missing else f"without a value of {target.name}"
     notes = {
         f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
@@ -332,11 +326,11 @@ def _n_limits(columns: Mapping[str, Column], rows: np.ndarray) -> int:
 
 
 def _identity(
-    file: TableFile, kept: dict[str, Column], rows: np.ndarray, target: str
+    file: TableFile, kept: dict[str, Column], rows: np.ndarray, target: str, values: np.ndarray
 ) -> str | None:
-    """Return the name of a column of the file that looks like a repeated identity, or None.
+    """Return the name of a column of the file whose rows seem to belong together, or None.
 
-    ``kept`` are the columns of ``rows`` that were read already.
+    ``kept`` are the columns of ``rows`` that were read already, and ``values`` those of the target.
     """
     columns = {name: search_values(column) for name, column in kept.items()}
     try:
@@ -346,7 +340,7 @@ def _identity(
     except ValueError:  # other columns are only a hint: ignore their errors
         read = []
     columns |= {column.name: search_values(column.select_rows(rows)) for column in read}
-    return find_identity(columns)
+    return find_identity(columns, values)
 
 
 def search_values(column: Column) -> np.ndarray:

@@ -178,9 +178,9 @@ def test_rows_of_the_group_are_saved(search, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--alpha", "3"], "--alpha is for searches that ask questions: give --budget as well"),
-        (["--stop-within", "3"], "--stop-within is for searches that ask questions"),
-        (["--noise", "3"], "--noise needs --budget"),
+        (["--alpha", "3"], "--alpha is for --budget"),
+        (["--stop-within", "3"], "--stop-within is for --budget or --epsilon"),
+        (["--noise", "3"], "--noise is for --budget"),
         (["--min-rows", "500"], "--min-rows 500 leaves no choice in a table of 800 rows"),
         (["--min-rows", "60%"], "--min-rows 480 leaves no choice"),
         (["--where", "shop = 'Ann''s' and day < '2023-01-01'"], "selects none of the 800 rows"),
@@ -330,13 +330,13 @@ def test_rows_that_belong_together_are_named_and_taken_together(tmp_path, capsys
     printed, result = capsys.readouterr().out, json.loads(output.read_text())
     assert (result["verdict"], result["identity"], result["group"]) == ("real", "patient", None)
     assert (
-        "patient looks like an identity that repeats. If rows of the same patient belong together, "
-        'the verdict and the interval need --group "patient".' in printed
+        "Rows with the same patient seem to belong together, like the visits of a patient. If they "
+        'do, the verdict and the interval need --group "patient".' in printed
     )
     assert main([*given, "--output", str(output), "--group", "patient"]) == 0
     printed, result = capsys.readouterr().out, json.loads(output.read_text())
     assert (result["verdict"], result["identity"], result["group"]) == ("chance", None, "patient")
-    assert "identity" not in printed
+    assert "belong together" not in printed
 
 
 def test_rows_that_repeat_without_an_identity_are_named(tmp_path, capsys):
@@ -344,6 +344,12 @@ def test_rows_that_repeat_without_an_identity_are_named(tmp_path, capsys):
     patients(table)
     lines = [line.split(",", 1)[1] for line in table.read_text().splitlines()]
     table.write_text("\n".join(lines) + "\n")
+    assert main(["search", str(table), "--features", "age", "weight", "--target", "score"]) == 0
+    # Their targets are alike, so that a feature tells them apart.
+    assert "Rows with the same age seem to belong together" in capsys.readouterr().out
+    header, *rows = lines
+    shuffled = [f"{row.rpartition(',')[0]},{(7 * i) % 31}" for i, row in enumerate(rows)]
+    table.write_text("\n".join([header, *shuffled]) + "\n")
     assert main(["search", str(table), "--features", "age", "weight", "--target", "score"]) == 0
     assert "Only 30 of 300 rows differ in the features." in capsys.readouterr().out
 
@@ -369,7 +375,10 @@ def test_a_code_for_missing_values_is_named_with_what_to_do(tmp_path, capsys):
     [
         (["--group", "score"], "--group 'score' is the --target"),
         (["--group", "nobody"], "nobody"),
-        (["--group", "patient", "--budget", "20"], "--group is for searches of all rows"),
+        (
+            ["--group", "patient", "--budget", "20"],
+            "--group cannot be combined with --budget: it is for searches without",
+        ),
         (["--group", "patient", "--where", "patient < 3"], "at least 5 different values, got 3"),
     ],
 )

@@ -194,7 +194,7 @@ def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
         low = next(edge for edge in table.levels[1].edges if edge > 0.49)
         box = Subgroup.from_sides({"shop": Categories((names[2], names[3])), "x": Range(low=low)})
         inside = recommend(
-            table, y, SimpleNamespace(inside=[table.shape.inside(box)], largest=lambda _: 0)
+            table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=lambda _: 0)
         )
         found.append(table.rows(table.shape.subgroup(inside)).tolist())
     assert found[0] == found[1] == found[2]
@@ -213,7 +213,7 @@ def test_missing_values_are_kept_out_only_where_they_average_less(low):
     box = Subgroup.from_sides({"x": Range(low=edge), "other": Range()})
     inside = table.shape.inside(box)
     inside[table.shape.offsets[2] - 1] = 0
-    inside = recommend(table, y, SimpleNamespace(inside=[inside], largest=lambda _: 0))
+    inside = recommend(table, y, SimpleNamespace(inside=[inside], best=lambda _: 0))
     assert inside[table.shape.offsets[2] - 1] == (not low)
 
 
@@ -302,13 +302,38 @@ def test_what_is_believed_of_an_average_is_what_its_ends_leave():
     shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
     inside = np.array([shape.everything, shape.everything])
     inside[1, :50] = 0
-    found = SubgroupPath.from_trajectories(
-        [PeelingTrajectory(np.array([100.0, 50.0]), np.array([0.0, 0.8]), inside)], shape, 100
-    )
+    n, mean = np.array([100.0, 50.0]), np.array([0.0, 0.8])
+    trajectory = PeelingTrajectory(n, mean, np.ones(2), inside)
+    found = SubgroupPath.from_trajectories([trajectory], shape, 100)
     # 0.8 squared, times 50 rows, over one half of the table; less one end.
-    np.testing.assert_allclose(found.evidence, [0.0, 64.0 - 4.0])
-    np.testing.assert_allclose(found.shrunken_mean, [0.0, 0.8 * 60 / 64])
-    assert found.best == 1
+    np.testing.assert_allclose(found.evidence(), [0.0, 64.0 - 4.0])
+    np.testing.assert_allclose(found.shrunken_mean(), [0.0, 0.8 * 60 / 64])
+    # An end costs less if features explain much of the variance.
+    np.testing.assert_allclose(found.shrunken_mean(0.1), [0.0, 0.8 * 63.6 / 64])
+    assert found.best() == found.best(0.1) == 1
+
+
+def test_a_box_of_larger_scatter_has_less_evidence():
+    shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
+    inside = np.array([shape.everything] * 3)
+    inside[1:, :50] = 0
+    n, mean = np.array([100.0, 50.0, 50.0]), np.array([0.0, 0.8, 0.8])
+    trajectory = PeelingTrajectory(n, mean, np.array([1.0, 0.5, 4.0]), inside)
+    found = SubgroupPath.from_trajectories([trajectory], shape, 100)
+    np.testing.assert_allclose(found.squared, [0.0, 64.0, 64.0 / 4.0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_variance_of_a_box_is_that_of_its_rows(seed):
+    rng = np.random.default_rng(seed)
+    table, target = MemoryTable(rng.random((80, 2)), rng.random(80)), standardize(rng.random(80))
+    sides = RowSides(table, target)
+    for _ in range(5):
+        sides.begin((rng.random(len(table.shape.everything)) < 0.8).astype(np.uint8))
+        if len(rows := sides.members):
+            assert sides.variance == pytest.approx(target[rows].var())
+    # The average of two values decides their variance.
+    assert RowSides(table, standardize(target > 0.3)).variance == 1.0
 
 
 def test_a_box_may_begin_where_no_level_does_once_it_is_only_counted():
@@ -516,39 +541,38 @@ def test_thresholds_rise_with_the_average_and_boxes_shrink(seed):
         np.testing.assert_array_equal(found.largest_box(most), found.inside[index])
 
 
-def test_evidence_is_the_squared_distance_less_the_cost_of_ends():
+@pytest.mark.parametrize("noise", [1.0, 0.3])
+def test_evidence_is_the_squared_distance_less_the_cost_of_ends(noise):
     rng, table = np.random.default_rng(0), some_table()
     inside = np.array([table.shape.everything, *(random_box(table.shape, rng) for _ in range(30))])
     rows = [rows_without(table, each, ()) for each in inside]
     n = np.array([each.sum() for each in rows], dtype=float)
     inside, n = inside[n > 0], n[n > 0]
-    mean = rng.normal(scale=0.5, size=len(n))
+    mean, variance = rng.normal(scale=0.5, size=len(n)), rng.uniform(0.2, 3.0, len(n))
     mean[0] = 0.0
     inflation = rng.uniform(1.0, 3.0, len(n))
     parts = [slice(0, 7), slice(7, None)]
-    found = SubgroupPath.from_trajectories(
-        [PeelingTrajectory(n[part], mean[part], inside[part]) for part in parts],
-        table.shape, table.n_rows, inflation,
-    )  # fmt: skip
+    trajectories = [
+        PeelingTrajectory(n[part], mean[part], variance[part], inside[part]) for part in parts
+    ]
+    found = SubgroupPath.from_trajectories(trajectories, table.shape, table.n_rows, inflation)
+    evidence, shrunken = found.evidence(noise), found.shrunken_mean(noise)
     for i, ends in enumerate(count_ends(inside, table.shape)):
         if n[i] == table.n_rows:
-            assert found.evidence[i] == found.shrunken_mean[i] == 0.0
+            assert evidence[i] == shrunken[i] == 0.0
             continue
-        squared = max(mean[i], 0.0) ** 2 * n[i] / (1.0 - n[i] / table.n_rows) / inflation[i]
-        evidence = squared - COST_OF_END * ends
-        assert found.evidence[i] == pytest.approx(evidence)
-        share = np.clip(evidence / squared, 0.0, 1.0) if squared else 0.0
-        assert found.shrunken_mean[i] == pytest.approx(mean[i] * share)
-    assert found.most_evidence == found.evidence.max()
-    assert found.best == (
-        found.shrunken_mean.argmax() if found.shrunken_mean.max() > 0 else found.evidence.argmax()
-    )
+        rest = (1.0 - n[i] / table.n_rows) * max(variance[i], inflation[i])
+        squared = max(mean[i], 0.0) ** 2 * n[i] / rest
+        assert evidence[i] == pytest.approx(squared - noise * COST_OF_END * ends)
+        share = np.clip(evidence[i] / squared, 0.0, 1.0) if squared else 0.0
+        assert shrunken[i] == pytest.approx(mean[i] * share)
+    assert found.most_evidence == found.evidence().max()
+    assert found.best(noise) == (shrunken if shrunken.max() > 0 else evidence).argmax()
+    best, shrunken = found.best(), found.shrunken_mean()
     for tolerance in (0.0, 0.5, 1.0, 4.0):
-        least = found.shrunken_mean[found.best] - tolerance / np.sqrt(n[found.best])
-        fitting = (found.shrunken_mean >= max(least, 0.0)) & (found.evidence > 0.0)
-        largest = found.largest(tolerance)
-        assert n[largest] == max(n[fitting].max(initial=0.0), n[found.best]) or not tolerance
-        assert tolerance or largest == found.best
+        least = shrunken[best] - tolerance / np.sqrt(n[best])
+        fitting = (shrunken >= max(least, 0.0)) & (found.evidence() > 0.0)
+        assert n[found.largest(tolerance)] == max(n[fitting].max(initial=0.0), n[best])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -626,12 +650,10 @@ def test_the_whole_table_is_no_group_that_is_as_good():
     inside[1, :50], inside[2, :90] = 0, 0
     # Half of the table is evidence of 16 - 4, or of 2.25 - 4.
     for mean, expected in ((0.4, 1), (0.15, 2)):
-        found = SubgroupPath.from_trajectories(
-            [PeelingTrajectory(np.array([100.0, 50.0, 10.0]), np.array([0.0, mean, 0.9]), inside)],
-            shape,
-            100,
-        )
-        assert found.best == 2 and found.evidence[0] == 0.0
+        n, means = np.array([100.0, 50.0, 10.0]), np.array([0.0, mean, 0.9])
+        trajectory = PeelingTrajectory(n, means, np.ones(3), inside)
+        found = SubgroupPath.from_trajectories([trajectory], shape, 100)
+        assert found.best() == 2 and found.evidence()[0] == 0.0
         assert [found.largest(tolerance) for tolerance in (4.0, 9.0)] == [expected] * 2
 
 

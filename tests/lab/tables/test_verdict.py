@@ -13,14 +13,15 @@ from skgpb.lab.tables import MemoryTable, crossfit, verdict
 from skgpb.lab.tables.crossfit import (
     ABOVE,
     BELOW,
-    ERRORS_OF_SIZE,
-    MIN_EFFECT,
+    END_LEVELS,
     MISSING,
     N_FOLDS,
+    NOISE_SHARES,
     OTHER,
-    TOLERANCES,
     CrossFit,
+    Rung,
     assign_folds,
+    choose_rung,
     cross_fit,
     exclusion_reasons,
     search_features,
@@ -272,7 +273,8 @@ def test_an_effect_of_patients_is_not_one_of_their_features(sizes):
         together = find_and_judge(table, 15, groups=groups, n_permutations=49).verdict
         real.append(together.verdict == "real")
         alone.append(find_and_judge(table, 15, n_permutations=49).verdict.verdict == "real")
-        held.append(together.interval[0] <= 0.0 <= together.interval[1])
+        low, high = together.interval or (-np.inf, np.inf)  # too few patients to say
+        held.append(low <= 0.0 <= high)
     assert sum(real) <= at_most(6, LEVEL)
     assert sum(alone) >= 4
     assert sum(held) >= 5
@@ -436,29 +438,90 @@ def test_new_rows_are_not_expected_to_average_more_than_the_group():
             assert low <= finding.verdict.average <= high
 
 
-def test_the_largest_size_that_is_as_good_as_the_first_is_taken(monkeypatch):
-    rng, asked = np.random.default_rng(1), []
+def test_each_fold_is_judged_by_the_group_that_the_others_choose(monkeypatch):
+    rng, offered, taken = np.random.default_rng(1), [], []
 
-    def as_good(fitted, other):
-        asked.append((fitted, other, fitted is other or bool(rng.random() < 0.5)))
-        return asked[-1][-1]
+    def draw(tested, untested, table_average):
+        offered.append((tested, untested))
+        taken.append([*tested, *untested][rng.integers(len(tested) + len(untested))])
+        return taken[-1]
 
-    monkeypatch.setattr(CrossFit, "is_as_good_as", as_good)
-    X, sizes = rng.random((120, 2)), len(TOLERANCES)
+    monkeypatch.setattr("skgpb.lab.tables.crossfit.choose_rung", draw)
+    X, groups = rng.random((120, 2)), np.arange(120)
     y = 1.0 * (X[:, 0] > 0.6) + 0.3 * (X[:, 1] > 0.4) + 0.5 * rng.normal(size=120)
-    table, groups = MemoryTable(X, y), np.arange(120)
-    fitted = cross_fit(table, y, 6, groups, np.random.default_rng(0))
-    inside, taken = [], set()
-    for i, fold in zip(range(sizes, len(asked), sizes), range(N_FOLDS), strict=True):
-        first = asked[i][0]
-        assert all(other is first for _, other, _ in asked[i : i + sizes])
-        best = max(k for k in range(sizes) if asked[i + k][2])
-        taken.add(best)
-        folds = assign_folds(groups, np.random.default_rng(0))
-        assert_array_equal(asked[i + best][0].rows, folds != fold)
-        inside += np.flatnonzero(asked[i + best][0].inside & (folds == fold)).tolist()
-    assert taken == set(range(sizes))
+    fitted = cross_fit(MemoryTable(X, y), y, 6, groups, np.random.default_rng(0))
+    folds, inside = assign_folds(groups, np.random.default_rng(0)), []
+    for (tested, untested), rung, fold in zip(offered[1:], taken[1:], range(N_FOLDS), strict=True):
+        assert len(tested) == len(END_LEVELS) * len(NOISE_SHARES)
+        assert len(untested) == len(NOISE_SHARES)
+        assert_array_equal(rung.fitted.rows, folds != fold)
+        inside += np.flatnonzero(rung.fitted.inside & (folds == fold)).tolist()
     assert fitted.inside.tolist() == inside
+
+
+def _rung(y, inside, groups=None, **options):
+    """Return a group whose held-out rows are ``inside``, of a table with one feature."""
+    groups = np.arange(len(y)) if groups is None else groups
+    table = MemoryTable(np.arange(len(y))[:, None], y)
+    fitted = CrossFit(table, y, np.zeros(len(y), dtype=int), groups, {})
+    fitted.outside[:, 0] = ~inside
+    return Rung((0,), 0, fitted, **options)
+
+
+def test_a_preferred_group_is_taken_if_its_average_is_hardly_lower():
+    rng = np.random.default_rng(2)
+    y = np.concatenate([np.tile(2.0 + rng.normal(size=100), 2), rng.normal(size=100)])
+    small, both = np.arange(300) < 100, np.arange(300) < 200
+    largest = _rung(y, both)
+    for gap in (0.0, 3.0):
+        lower = y - gap * (both & ~small)
+        first, best, untested = (
+            _rung(lower, rows, is_tested=tested)
+            for rows, tested in ((both, True), (small, True), (small, False))
+        )
+        chosen = choose_rung([first, best], [untested], 0.0)
+        assert chosen is (first if gap == 0.0 else best)
+    # The error of a difference is that of the rows that are not in both groups, in units of each.
+    deviations = (y - y[both].mean()) * both / 200 - (y - y[small].mean()) * small / 100
+    expected = np.sqrt(np.sum(deviations**2) * 300 / 299)
+    assert largest.error(_rung(y, small)) == pytest.approx(expected)
+
+
+def test_a_group_without_tests_must_average_much_more():
+    y = np.random.default_rng(3).normal(size=300) + np.repeat([1.0, 0.0, 0.0], 100)
+    tested = _rung(y, np.arange(300) < 200)
+    for gain, is_taken in ((0.1, False), (2.0, True)):
+        higher = y + gain * (np.arange(300) < 50)
+        tested = _rung(higher, np.arange(300) < 200)
+        untested = _rung(higher, np.arange(300) < 50 if is_taken else np.arange(300) < 150)
+        assert (choose_rung([tested], [untested], 0.0) is untested) == is_taken
+    # It is also taken if no tested group has an error, and not if it has none itself.
+    one = _rung(y, np.arange(300) < 100, groups=np.zeros(300, dtype=int))
+    assert choose_rung([one], [untested], 0.0) is untested
+    assert choose_rung([one], [one], 0.0) is one
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scatter_alone_is_not_real(seed):
+    rng = np.random.default_rng([4711, seed, 14])
+    X = rng.random((400, 3))
+    y = 50.0 + (1.0 + 10.0 * X[:, 0] ** 2) * rng.normal(size=400)
+    finding = find_and_judge(MemoryTable(X, y), 20)
+    assert finding.verdict.verdict == "chance"
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_group_is_real_whose_new_rows_may_be_like_the_table(seed, minimize):
+    rng = np.random.default_rng(seed)
+    X = rng.random((300, 3))
+    for effect in (0.0, 0.4, 3.0):
+        y = effect * (X[:, 0] > 0.7) * (-1.0 if minimize else 1.0) + rng.normal(size=300)
+        finding = find_and_judge(MemoryTable(X, y), 15, minimize=minimize, n_permutations=99)
+        low, high = finding.verdict.interval
+        if finding.verdict.verdict == "real":
+            assert high < y.mean() if minimize else low > y.mean()
+    assert finding.verdict.verdict == "real"
 
 
 # -- the parts of a verdict, by their definitions -------------------------------------------------
@@ -616,6 +679,9 @@ def test_rows_are_outside_the_box_of_their_fold_for_reasons_that_most_boxes_have
         for j, start in enumerate(table.shape.offsets[:-1]):
             for reason in set(each[start : table.shape.offsets[j + 1]].tolist()) - {0}:
                 named.setdefault((j, reason), set()).add(fold)
+    assert fitted.ends == set(named)
+    assert fitted.rare == {end for end, some in named.items() if len(some) <= 2}
+    fitted.drop(fitted.rare)
     assert fitted.ends == {end for end, some in named.items() if len(some) > 2}
     assert fitted.n_named == len({j for j, _ in named})
     assert fitted.features == sorted({j for j, _ in fitted.ends})
@@ -628,7 +694,7 @@ def test_rows_are_outside_the_box_of_their_fold_for_reasons_that_most_boxes_have
     before = fitted.ends.copy()
     rows = np.arange(300) % 3 > 0
     other = fitted.with_rows(rows)
-    other._drop({next(iter(other.ends))})
+    other.drop({next(iter(other.ends))})
     assert fitted.ends == before and len(other.ends) == len(before) - 1
     assert_array_equal(fitted.outside, kept)
     assert_array_equal(other.rows, rows)
@@ -645,6 +711,7 @@ def test_a_condition_is_judged_by_the_rows_that_it_alone_keeps_out(seed):
     table, y, folds, boxes, _ = fitted_boxes(seed)
     groups = np.arange(300) // 2
     fitted = CrossFit(table, y, folds, groups, boxes)
+    fitted.drop(fitted.rare)
     n_out = (fitted.outside > 0).sum(axis=1)
     inside = np.flatnonzero(n_out == 0)
     p_values = {}
@@ -680,24 +747,23 @@ def test_a_condition_is_judged_by_the_rows_that_it_alone_keeps_out(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_larger_group_is_as_good_within_an_error_of_the_difference(seed):
+def test_two_groups_of_folds_differ_by_the_error_of_their_difference(seed):
     table, y, folds, boxes, _ = fitted_boxes(seed)
-    one = CrossFit(table, y, folds, np.arange(300), boxes)
-    other = one.with_rows(np.arange(300) % 4 > 0)
-    one = one.with_rows(other.rows)
-    one._drop({max(one.ends)})
-    some = other.rows
-    first, second = (np.flatnonzero(each.inside & some) for each in (one, other))
+    groups, some = np.arange(300) // 2, np.arange(300) % 4 > 0
+    one = CrossFit(table, y, folds, groups, boxes).with_rows(some)
+    other = one.with_rows(some)
+    other.drop({max(other.ends)})
     parts = np.zeros(300)
-    for rows, sign in ((first, 1.0), (second, -1.0)):
-        if not len(rows):
-            return
+    for fitted, sign in ((one, 1.0), (other, -1.0)):
+        rung, rows = Rung((0,), 0, fitted), np.flatnonzero(fitted.inside & some)
+        assert_array_equal(rung.inside, rows)
+        if len(np.unique(groups[rows])) < 2:
+            assert rung.average == -np.inf
+            continue
+        assert rung.average == pytest.approx(y[rows].mean())
         parts[rows] += sign * (y[rows] - y[rows].mean()) / len(rows)
-    behind = y[second].mean() - y[first].mean()
-    least = MIN_EFFECT * (y[second].mean() - y[some].mean())
-    slack = max(least, ERRORS_OF_SIZE * standard_error(parts[some], np.arange(300)[some]))
-    assert one.is_as_good_as(other) == (behind <= slack)
-    assert one.is_as_good_as(one)
+    expected = standard_error(parts[some], groups[some])
+    assert Rung((0,), 0, one).error(Rung((0,), 0, other)) == pytest.approx(expected)
 
 
 def test_a_search_of_some_features_has_conditions_on_no_others():
@@ -705,13 +771,11 @@ def test_a_search_of_some_features_has_conditions_on_no_others():
     boxes = search_features(table, y, 20, [2, 0])
     some, target = table.only([2, 0]), standardize(y)
     path = search_rows(some, target, 20)
-    assert len(boxes) == len(TOLERANCES)
-    for box, tolerance in zip(boxes, TOLERANCES, strict=True):
-        own = some.shape.subgroup(recommend(some, target, path, tolerance))
+    assert len(boxes) == len(NOISE_SHARES)
+    for box, noise in zip(boxes, NOISE_SHARES, strict=True):
+        own = some.shape.subgroup(recommend(some, target, path, noise))
         found = table.shape.subgroup(box)
         assert {name: found[name] for name in found} == {name: own[name] for name in own}
-    sizes = [table.rows(table.shape.subgroup(box)).sum() for box in boxes]
-    assert sizes == sorted(sizes)
 
 
 @pytest.mark.parametrize(("n_rows", "d"), [(60_000, 1), (20_000, 4), (30_000, 5), (40, 2)])
@@ -770,12 +834,13 @@ def test_the_runner_up_has_few_rows_in_common_and_a_real_evidence():
     y = standardize(2.0 * (X[:, 0] > 0.8) + (X[:, 1] < 0.1) + 0.5 * rng.normal(size=600))
     table = MemoryTable(X, y)
     path = search_rows(table, y, 30)
+    shrunken = path.shrunken_mean()
     inside = [table.shape.holds(table.codes, each) for each in path.inside]
-    for rows in (inside[path.best], ~inside[path.best], np.ones(600, dtype=bool)):
+    for rows in (inside[shrunken.argmax()], ~inside[shrunken.argmax()], np.ones(600, dtype=bool)):
         few = [
             i
-            for i in np.argsort(-path.shrunken_mean, kind="stable")
-            if path.shrunken_mean[i] > 0.0 and (inside[i] & rows).sum() <= 0.1 * inside[i].sum()
+            for i in np.argsort(-shrunken, kind="stable")
+            if shrunken[i] > 0.0 and (inside[i] & rows).sum() <= 0.1 * inside[i].sum()
         ]
         found = _runner_up(table, path, rows)
         expected = None if not few else inside[few[0]]
