@@ -50,6 +50,7 @@ KERNELS = [
     1.2 * RationalQuadratic(0.6, 0.8) + RationalQuadratic(0.6, 0.8, alpha_bounds="fixed"),
     RationalQuadratic(0.5, 1.3, length_scale_bounds="fixed") * RBF(SCALES),
     Exponentiation(1.5 + RBF(SCALES), 2.0) + ConstantKernel(2.0) * ConstantKernel(0.5),
+    Exponentiation(0.5 + RBF(SCALES), 3.0) + WhiteKernel(0.1),
     (RBF(0.4) + WhiteKernel(0.2)) * ConstantKernel(3.0),
     AdditiveMatern(0.4),
     1.3 * AdditiveMatern(SCALES, nu=0.5, main_effects_bounds="fixed") + WhiteKernel(0.1),

@@ -326,3 +326,30 @@ def test_effects_of_blocks_begin_with_the_noise_that_is_expected():
     assert_allclose(other.prior.spread, [*model.prior.spread, defaults.NOISE_SPREAD])
     x = np.linspace(0.0, 1.0, 5)[:, None]
     assert_allclose(other.process.moments(x), model.process.moments(x))
+
+
+@pytest.mark.parametrize("afresh", [False, True])
+@pytest.mark.parametrize("prior", [None, default_prior(BOX)])
+def test_searches_start_at_what_is_known_before_and_may_go_on_from_the_last(
+    afresh, prior, monkeypatch
+):
+    starts = []
+
+    def spied(self, *given):
+        starts.append([theta.tolist() for theta, _ in given[4]])
+        return fit(self, *given)
+
+    fit = Model._fit_from_starts
+    monkeypatch.setattr(Model, "_fit_from_starts", spied)
+    policy = LearningPolicy(starts_afresh=afresh)
+    options = ModelOptions(optimizer="fmin_l_bfgs_b", relearn=None, normalize_y=True)
+    model = Model(default_kernel(BOX), 1, options, prior=prior, seed=0, learning_policy=policy)
+    first = model.process.kernel.theta + 0.3
+    model.process = model.process.without_answers(model.process.kernel.clone_with_theta(first))
+    first = model.process.kernel.theta  # as the kernel gives it back, rounded
+    begin = (model.first_theta if prior is None else prior.center).tolist()
+    for x, y in zip(*answers(12), strict=True):
+        model.observe(np.array([[x]]), float(y))
+    model.refit().refit()
+    assert starts[0] == ([begin] if afresh else [first.tolist(), begin])
+    assert len(starts[1]) == (1 if afresh else 2) and starts[1][-1] == begin

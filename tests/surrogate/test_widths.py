@@ -113,14 +113,15 @@ def test_nothing_is_known_but_the_norm_before_the_first_answer():
     assert_allclose([lower[0], upper[0]], [-2.0 * np.sqrt(1.3), 2.0 * np.sqrt(1.3)])
 
 
-def test_the_dual_ends_are_extremes_under_both_constraints():
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_the_dual_ends_are_extremes_under_both_constraints(share):
     # The optimal f is a combination of observed and predicted functionals; other parts add norm.
     *_, (gp, blocks, noises, y) = observed(3, n=6)
     asked = [np.array([[0.5]]), np.array([[0.1], [0.3]])]
-    lower, upper = norm_ends(gp, asked, 2.0, 1.0, DELTA)
+    lower, upper = norm_ends(gp, asked, 2.0, share, DELTA)
     gain = gp.posterior.gain
     Q = covariance(blocks, blocks) + np.diag(noises)
-    most = y @ np.linalg.solve(Q, y) + 2.0 * (gain + np.log(1.0 / DELTA))
+    most = y @ np.linalg.solve(Q, y) + 2.0 * share**2 * (gain + np.log(1.0 / DELTA))
     for i, phi in enumerate(asked):
         span = [*blocks, phi]
         K = covariance(span, span)
