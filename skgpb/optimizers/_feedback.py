@@ -130,7 +130,7 @@ class Feedback:
 
     @property
     def _mixed(self) -> bool:
-        return self.space is not None and self.space.discrete
+        return self.space is not None and self.space.uses_columns
 
     @cached_property
     def over_cells(self) -> bool:
@@ -215,7 +215,7 @@ class Feedback:
         if self.targets_are_queries or takes_boxes(self.kernel, behind=self.n_tasks > 0):
             return representatives_of(self.over_points(), n + d)[n:]
         counts = representatives_of(self.over_points(), d)
-        if self.actions is not None and self.actions.discrete:
+        if self.actions is not None and self.actions.uses_columns:
             sizes = [self._sides(name, x) for name, x in self.given.items() if is_free(x)]
             counts = points_in_runs(np.concatenate(sizes), counts, self.actions)
         return counts
@@ -229,7 +229,7 @@ class Feedback:
             return self.over_points()
         kernel, counts = self.over_points(), self._counts
         if counts is not None and not takes_boxes(self.kernel, behind=self.n_tasks > 0):
-            if self.kernel is None and self.actions is not None and self.actions.discrete:
+            if self.kernel is None and self.actions is not None and self.actions.uses_columns:
                 kernel = kernel_of_cells(self.space)
             kernel = CellAverage(kernel, (1,) * n + counts)
         elif counts is None and n and takes_boxes(self.kernel, behind=True):

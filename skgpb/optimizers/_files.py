@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from skgpb._version import __version__
-from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
+from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Side
 from skgpb.domains.costs import SettingCosts
 from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
@@ -218,8 +218,8 @@ def read_run(
                 "own has to be imported before its run is loaded"
             )
         cls = known[document["class"]]
-        kinds: list[type] = [PointsQuery, Region, Box, Steps, SettingCosts, ParameterSpace, Prior]
-        for each in (cls._query_type, Arm, Cells, Districts, Layout):
+        kinds: list[type] = [PointsQuery, Region, Box, SettingCosts, ParameterSpace, Prior]
+        for each in (Side, cls._query_type, Arm, Cells, Districts, Layout):
             kinds += _with_subclasses(each)
         reader = Reader(arrays, kinds, [*_with_subclasses(every), *_with_subclasses(Strategy)])
         missing = sorted(set(document["omitted"]) - set(given))

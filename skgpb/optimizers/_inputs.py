@@ -19,7 +19,14 @@ import numpy as np
 
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates, ParameterSpace, as_coordinates, equal, named_box
+from skgpb.domains.space import (
+    Coordinates,
+    ListedAxis,
+    ParameterSpace,
+    as_coordinates,
+    equal,
+    named_box,
+)
 from skgpb.utils.validation import (
     check_bounds,
     check_columns,
@@ -85,12 +92,12 @@ def checked_space(
         return None
     if not keeps_settings:
         check_settings(space, bounds, name, optimizer)
-    # A space without discrete sides is a cube of settings, whose coordinates are continuous.
+    # The coordinates of a cube of settings are continuous.
     for side, axis in space.axes:
-        if axis.discrete and space.discrete and sides == "continuous":
+        if axis.uses_columns and space.uses_columns and sides == "continuous":
             raise ValueError(
                 f"{name}[{side!r}] must be a pair (lower, upper) or a continuous distribution "
-                f"for {optimizer}, got {bounds[side]!r}. For integers and categories "
+                f"for {optimizer}, got {bounds[side]!r}. For other sides "
                 "use GPUCBOptimizer or GPOOOptimizer"
             )
     return space
@@ -99,7 +106,9 @@ def checked_space(
 def check_settings(space: ParameterSpace, bounds: Any, name: str, optimizer: str) -> None:
     """Raise ValueError for constraints or steps: the queries of this optimizer may violate them."""
     what = "constraints" if space.feasible is not None else "Steps"
-    if what == "constraints" or any(axis.stepped for _, axis in space.axes):
+    if what == "constraints" or any(
+        isinstance(axis, ListedAxis) and not axis.uses_columns for _, axis in space.axes
+    ):
         raise ValueError(
             f"{name} must have no {what}: {optimizer} might ask or recommend a "
             "setting that violates them. Use GPUCBOptimizer, EIOptimizer or another optimizer "

@@ -168,7 +168,7 @@ def best_placed(
     space : ParameterSpace, default=None
         Names and scales of the sides of the box.
     """
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         return _best_mixed(worth, seen, Placed(space, sides))._with_names(space)
     lower, d = bounds[:, 0], len(bounds)
     counts = points_per_axis(None, d)

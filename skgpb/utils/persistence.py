@@ -297,7 +297,10 @@ class Reader:
 
     def _decode_arguments(self, value: dict[str, Any]) -> Any:
         if value["query"] not in self._queries:
-            raise ValueError(f"the run has a query of the unknown kind {value['query']!r}")
+            raise ValueError(
+                f"the run has a query or a side of the unknown class {value['query']!r}: import a "
+                "class of your own before loading"
+            )
         return self._queries[value["query"]](*self.decode(value["arguments"]))
 
 
