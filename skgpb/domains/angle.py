@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from skgpb.domains.space import Side, checked_number, clip_rounding
+from skgpb.domains.steps import Steps
 from skgpb.utils.validation import check_bounds
 
 __all__ = ["Angle"]
@@ -20,6 +21,9 @@ class Angle(Side):
     ----------
     low, high : float, default=0, 360
         The ends; ``high - low`` is the period, in any unit: degrees, radians, hours.
+    step : float, default=None
+        Distance of two numbers that can be set, counted from ``low``. Told numbers may lie between
+        them. None for all numbers.
 
     Notes
     -----
@@ -44,13 +48,15 @@ class Angle(Side):
 
     low: float
     high: float
+    step: float | None
     #: Names of the arguments in a file.
-    arguments: ClassVar[tuple[str, ...]] = ("low", "high")
+    arguments: ClassVar[tuple[str, ...]] = ("low", "high", "step")
 
-    def __init__(self, low: float = 0.0, high: float = 360.0) -> None:
-        self.low, self.high = self.ends = tuple(
-            check_bounds([(low, high)], "low, high")[0].tolist()
-        )
+    def __init__(self, low: float = 0.0, high: float = 360.0, step: float | None = None) -> None:
+        self.low, self.high = check_bounds([(low, high)], "low, high")[0].tolist()
+        self.ends = self.low, self.high
+        self._steps = None if step is None else Steps(low, high, step)
+        self.step = None if step is None else float(step)
 
     def value(self, u: float) -> float:
         """Return the number at a coordinate: the coordinate itself."""
@@ -59,6 +65,10 @@ class Angle(Side):
     def coordinate(self, value: object) -> float:
         """Return the coordinate of a number: the number itself."""
         return clip_rounding(checked_number(value), *self.ends)
+
+    def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
+        """Round coordinates (n,) to the nearest steps."""
+        return u if self._steps is None else self._steps.rounded_to_grid(u)
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Return the points (n, 2) of a circle at coordinates (n,)."""

@@ -150,6 +150,13 @@ class Side(ABC):
         return bool(np.allclose(first, last, rtol=0.0, atol=SAME * (self.ends[1] - self.ends[0])))
 
     @cached_property
+    def has_steps(self) -> bool:
+        """True if suggestions are at steps, while told values may lie between them."""
+        # No step of a round size is at a golden section.
+        u = self.ends[0] + (self.ends[1] - self.ends[0]) * np.array([0.381966011, 0.618033989])
+        return not np.array_equal(self.rounded_to_grid(u), self.snap(u))
+
+    @cached_property
     def ordered(self) -> bool:
         """True if the values are numbers."""
         return is_number(self.value(self.ends[0]))
@@ -1060,8 +1067,8 @@ class ParameterSpace:
     @property
     def has_settings(self) -> bool:
         """True if a grid would have infeasible points, or two of one setting."""
-        listed = not self.as_cube and any(isinstance(axis, ListedAxis) for _, axis in self.axes)
-        return self.uses_columns or self.feasible is not None or listed
+        stepped = not self.as_cube and any(axis.has_steps for _, axis in self.axes)
+        return self.uses_columns or self.feasible is not None or stepped
 
     def neighbours(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return n points that differ from centers (k, d) in turn on one side, or on several.

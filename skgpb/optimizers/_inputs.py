@@ -19,14 +19,7 @@ import numpy as np
 
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import (
-    Coordinates,
-    ListedAxis,
-    ParameterSpace,
-    as_coordinates,
-    equal,
-    named_box,
-)
+from skgpb.domains.space import Coordinates, ParameterSpace, as_coordinates, equal, named_box
 from skgpb.utils.validation import (
     check_bounds,
     check_columns,
@@ -106,9 +99,7 @@ def checked_space(
 def check_settings(space: ParameterSpace, bounds: Any, name: str, optimizer: str) -> None:
     """Raise ValueError for constraints or steps: the queries of this optimizer may violate them."""
     what = "constraints" if space.feasible is not None else "Steps"
-    if what == "constraints" or any(
-        isinstance(axis, ListedAxis) and not axis.uses_columns for _, axis in space.axes
-    ):
+    if what == "constraints" or any(axis.has_steps for _, axis in space.axes):
         raise ValueError(
             f"{name} must have no {what}: {optimizer} might ask or recommend a "
             "setting that violates them. Use GPUCBOptimizer, EIOptimizer or another optimizer "
