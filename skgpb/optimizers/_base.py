@@ -138,7 +138,8 @@ class BaseBanditOptimizer(
     #: Box of the contexts; always None if the class has no contexts.
     context_bounds: Any = None
 
-    #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
+    #: Sides that the algorithm can search: "numbers" that the kernel compares as they are, all
+    #: "continuous" ones (angles), or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
     #: Whether all queries and recommendations are feasible settings.
     _keeps_settings: ClassVar[bool] = False

@@ -19,7 +19,14 @@ import numpy as np
 
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.query import PointsQuery, Query, Region
-from skgpb.domains.space import Coordinates, ParameterSpace, as_coordinates, equal, named_box
+from skgpb.domains.space import (
+    Coordinates,
+    ParameterSpace,
+    SeparateAxis,
+    as_coordinates,
+    equal,
+    named_box,
+)
 from skgpb.utils.validation import (
     check_bounds,
     check_columns,
@@ -75,8 +82,8 @@ def checked_space(
         Its name, for messages.
     optimizer : str
         Name of the class, for messages.
-    sides : {"continuous", "any"}
-        Kinds of sides that the algorithm can search; "any" includes integers and categories.
+    sides : {"numbers", "continuous", "any"}
+        Kinds of sides that the algorithm can search, see ``_sides`` of the base class.
     keeps_settings : bool, default=False
         Whether all its queries and recommendations are feasible settings.
     """
@@ -86,11 +93,12 @@ def checked_space(
     if not keeps_settings:
         check_settings(space, bounds, name, optimizer)
     # The coordinates of a cube of settings are continuous.
-    for side, axis in space.axes:
-        if axis.uses_columns and space.uses_columns and sides == "continuous":
+    for side, axis in [] if space.as_cube else space.axes:
+        has_columns = axis.uses_columns and sides == "numbers"
+        if has_columns or (isinstance(axis, SeparateAxis) and sides == "continuous"):
             raise ValueError(
                 f"{name}[{side!r}] must be a pair (lower, upper) or a continuous distribution "
-                f"for {optimizer}, got {bounds[side]!r}. For other sides "
+                f"for {optimizer}, got {bounds[side]!r}. For integers, categories and other sides "
                 "use GPUCBOptimizer or GPOOOptimizer"
             )
     return space

@@ -25,8 +25,7 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     space has several.
     """
     if not _has_lists(space):
-        kernel = box_kernel(space.bounds, smooth, main_effects)
-        return kernel.k1 * _by_axis(kernel.k2, space.groups)
+        return _by_axis(box_kernel(space.bounds, smooth, main_effects), space.groups)
     side, n = np.diff(space.bounds)[:, 0], space.n_axes
     limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
     amplitude = ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS)
@@ -52,14 +51,15 @@ def _has_lists(space: Any) -> bool:
     return any(axis.uses_columns and not axis.is_periodic for _, axis in space.axes)
 
 
-def _by_axis(kernel: Kernel, groups: np.ndarray) -> Kernel:
-    """Return a kernel with the same length scales, shared by the columns of each axis."""
+def _by_axis(kernel: Any, groups: np.ndarray) -> Kernel:
+    """Return a default kernel of a box, with its length scales shared by the columns of an axis."""
+    shape = kernel.k2
     if len(groups) == len(np.unique(groups)):
         return kernel
-    if isinstance(kernel, AdditiveMatern):
-        return kernel.set_params(groups=groups)
-    shape = AxisMatern if isinstance(kernel, Matern) else AxisRBF
-    return shape(kernel.length_scale, kernel.length_scale_bounds, groups=groups)
+    if isinstance(shape, AdditiveMatern):
+        return kernel.set_params(k2__groups=groups)
+    by_axis = AxisMatern if isinstance(shape, Matern) else AxisRBF
+    return kernel.k1 * by_axis(shape.length_scale, shape.length_scale_bounds, groups=groups)
 
 
 def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]:
