@@ -115,9 +115,16 @@ def _register_known_kernels() -> None:
 
 
 class Writer:
-    """Encoder of values as JSON, which collects their arrays."""
+    """Encoder of values as JSON, which collects their arrays.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    kinds : iterable of type, default=()
+        Classes of queries and sides, which a file distinguishes by their names alone.
+    """
+
+    def __init__(self, kinds: Iterable[type] = ()) -> None:
+        self._kinds = list(kinds)
         self.arrays: dict[str, np.ndarray] = {}
         self._names: dict[bytes, str] = {}
         self._numbers: dict[Any, int] = {}
@@ -202,6 +209,13 @@ class Writer:
 
     def _encode_arguments(self, value: Any, where: str) -> dict[str, Any]:
         """Encode a query, or an object in bounds, by the arguments of its class."""
+        name = type(value).__name__
+        others = {kind.__module__ for kind in self._kinds if kind.__name__ == name}
+        if others - {type(value).__module__}:
+            raise TypeError(
+                f"{where} has {value!r}, and {' and '.join(sorted(others))} each have a class "
+                f"named {name}, which a file could not tell apart: rename your class"
+            )
         arguments = [getattr(value, name) for name in value.arguments]
         return {"query": type(value).__name__, "arguments": self.encode(arguments, where)}
 

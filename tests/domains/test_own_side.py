@@ -1,5 +1,6 @@
 """Sides of one's own, and angles: every search, files, predictions across the seam."""
 
+import gc
 import pickle
 import subprocess
 import sys
@@ -309,3 +310,14 @@ def test_rules_of_ones_own_see_columns():
     angles = np.sort(np.unique(optimizer.history_["descriptor"]))
     gaps = np.diff([*angles, angles[0] + 360.0])
     assert gaps.max() < 100
+
+
+def test_a_side_with_the_name_of_another_is_refused_by_save(tmp_path):
+    angle = type("Angle", (Hour,), {"__module__": "mine"})
+    optimizer = GPUCBOptimizer(bounds={"t": angle()}, random_state=0)
+    optimizer.ask()
+    with pytest.raises(TypeError, match=r"mine and skgpb.domains.angle each have a class named An"):
+        optimizer.save(tmp_path / "run")
+    del optimizer, angle
+    gc.collect()
+    GPUCBOptimizer(bounds={"t": Angle()}, random_state=0).start().save(tmp_path / "run")
