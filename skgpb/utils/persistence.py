@@ -124,7 +124,7 @@ class Writer:
     """
 
     def __init__(self, kinds: Iterable[type] = ()) -> None:
-        self._kinds = list(kinds)
+        self._ours = {each.__name__: each for each in kinds if _is_of_library(each)}
         self.arrays: dict[str, np.ndarray] = {}
         self._names: dict[bytes, str] = {}
         self._numbers: dict[Any, int] = {}
@@ -210,14 +210,17 @@ class Writer:
     def _encode_arguments(self, value: Any, where: str) -> dict[str, Any]:
         """Encode a query, or an object in bounds, by the arguments of its class."""
         name = type(value).__name__
-        others = {kind.__module__ for kind in self._kinds if kind.__name__ == name}
-        if others - {type(value).__module__}:
+        if self._ours.get(name, type(value)) is not type(value):
             raise TypeError(
-                f"{where} has {value!r}, and {' and '.join(sorted(others))} each have a class "
-                f"named {name}, which a file could not tell apart: rename your class"
+                f"{where} has {value!r}, whose class has the name of {self._ours[name]!r}, so that "
+                "a file could not tell them apart: rename your class"
             )
         arguments = [getattr(value, name) for name in value.arguments]
         return {"query": type(value).__name__, "arguments": self.encode(arguments, where)}
+
+
+def _is_of_library(cls: type) -> bool:
+    return cls.__module__.split(".")[0] == "skgpb"
 
 
 class Reader:
@@ -230,7 +233,7 @@ class Reader:
         optimizers: Iterable[type] = (),
     ) -> None:
         self._arrays = arrays
-        self._queries = {each.__name__: each for each in queries}
+        self._queries = {each.__name__: each for each in sorted(queries, key=_is_of_library)}
         self._known: list[Any] = []
         self._optimizers = {each.__name__: each for each in optimizers}
         _register_known_kernels()

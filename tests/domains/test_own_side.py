@@ -1,6 +1,5 @@
 """Sides of one's own, and angles: every search, files, predictions across the seam."""
 
-import gc
 import pickle
 import subprocess
 import sys
@@ -316,8 +315,7 @@ def test_a_side_with_the_name_of_another_is_refused_by_save(tmp_path):
     angle = type("Angle", (Hour,), {"__module__": "mine"})
     optimizer = GPUCBOptimizer(bounds={"t": angle()}, random_state=0)
     optimizer.ask()
-    with pytest.raises(TypeError, match=r"mine and skgpb.domains.angle each have a class named An"):
+    with pytest.raises(TypeError, match=r"has the name of <class 'skgpb\.domains\.angle\.Angle'>"):
         optimizer.save(tmp_path / "run")
-    del optimizer, angle
-    gc.collect()
     GPUCBOptimizer(bounds={"t": Angle()}, random_state=0).start().save(tmp_path / "run")
+    assert type(GPUCBOptimizer.load(tmp_path / "run").bounds["t"]) is Angle is not angle
