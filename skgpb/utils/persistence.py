@@ -209,14 +209,14 @@ class Writer:
 
     def _encode_arguments(self, value: Any, where: str) -> dict[str, Any]:
         """Encode a query, or an object in bounds, by the arguments of its class."""
-        name = type(value).__name__
-        if self._ours.get(name, type(value)) is not type(value):
+        name, cls = type(value).__name__, type(value)
+        if (ours := self._ours.get(name, cls)) is not cls:
             raise TypeError(
-                f"{where} has {value!r}, whose class has the name of {self._ours[name]!r}, so that "
-                "a file could not tell them apart: rename your class"
+                f"{where} has {value!r}, whose class has the name of {ours!r}, so that a file "
+                "could not tell them apart: rename your class"
             )
-        arguments = [getattr(value, name) for name in value.arguments]
-        return {"query": type(value).__name__, "arguments": self.encode(arguments, where)}
+        arguments = [getattr(value, each) for each in value.arguments]
+        return {"query": name, "arguments": self.encode(arguments, where)}
 
 
 def _is_of_library(cls: type) -> bool:

@@ -165,9 +165,11 @@ class Side:
         if scale in ("", "any"):
             return cls(name, "range", (float(low), float(high)), exact=scale == "any")
         if scale.endswith("periodic"):
-            text = scale.removesuffix("periodic").removesuffix(":")
-            step = number(text, f"{name}: the step") if text not in ("", "any") else None
-            return cls(name, "periodic", Angle(low, high, step), exact=text == "any")
+            side = cls.between(name, low, high, scale.removesuffix("periodic").removesuffix(":"))
+            if side.kind != "range":
+                raise ValueError(f"{name} must be {FORMS}, got {low:g}:{high:g}:{scale}")
+            step = side.bounds.step if isinstance(side.bounds, Steps) else None
+            return cls(name, "periodic", Angle(low, high, step), side.exact)
         from scipy import stats  # here, because importing it takes long
 
         if scale == "log":
