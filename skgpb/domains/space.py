@@ -73,7 +73,21 @@ class Side(ABC):
 
     See Also
     --------
-    skgpb.domains.Angle : A periodic number, as an example.
+    skgpb.domains.Angle : A periodic number.
+
+    Examples
+    --------
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.domains import Side
+    >>> class Squared(Side):
+    ...     def value(self, u):
+    ...         return u**2
+    ...     def coordinate(self, value):
+    ...         return value**0.5
+    >>> opt = GPUCBOptimizer(bounds={"x": Squared()}, random_state=0)
+    >>> best = opt.run(lambda query: -abs(query.params["x"] - 0.01), budget=15).x
+    >>> bool(abs(best.params["x"] - 0.01) < 0.01)
+    True
     """
 
     ends: tuple[float, float] = (0.0, 1.0)

@@ -60,6 +60,21 @@ class StopRule(ABC):
 
     A rule of your own defines :meth:`decide`, see :doc:`/development/new_stop`. A function of the
     optimizer is a rule without a class: it is called where :meth:`decide` would be.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.optimizers import StopRule
+    >>> class Reached(StopRule):
+    ...     def __init__(self, target):
+    ...         self.target = target
+    ...     def decide(self, optimizer):
+    ...         best = optimizer.history_["reward"].max()
+    ...         return f"an answer is above {self.target}" if best > self.target else ""
+    >>> opt = GPUCBOptimizer(RBF(0.3), bounds=[(0, 1)], alpha=1e-4, random_state=0)
+    >>> opt.run(lambda query: 1 - query.points.mean(), budget=50, stop=Reached(0.9)).message
+    'an answer is above 0.9'
     """
 
     @abstractmethod
