@@ -68,7 +68,7 @@ class Angle(Side):
 
     def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
         """Round coordinates (n,) to the nearest steps."""
-        return u if self._steps is None else self._steps.rounded_to_grid(u)
+        return self.snap(u if self._steps is None else self._steps.rounded_to_grid(u))
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Return the points (n, 2) of a circle at coordinates (n,)."""

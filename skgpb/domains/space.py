@@ -60,8 +60,8 @@ class Side(ABC):
     """A side of a box of settings: its values, their coordinates, and what the kernel compares.
 
     A side of your own defines :meth:`value` and :meth:`coordinate`, and :meth:`columns` if its
-    values are not as far apart as their coordinates. All searches over named sides accept it, see
-    :doc:`/development/new_side`.
+    values are not as far apart as their coordinates. Searches over named sides accept it, those
+    for indirect queries only without columns of its own. See :doc:`/development/new_side`.
 
     Attributes
     ----------
@@ -176,8 +176,11 @@ class Side(ABC):
         return is_number(self.value(self.ends[0]))
 
     def snap(self, u: np.ndarray) -> np.ndarray:
-        """Move coordinates (n,) to the middles of the intervals of their values."""
-        return u
+        """Move coordinates (n,) to the middles of the intervals of their values.
+
+        The ends of a periodic side are one value, which stands at the lower end.
+        """
+        return np.where(u == self.ends[1], self.ends[0], u) if self.is_periodic else u
 
     def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
         """Round coordinates (n,) to the nearest possible settings."""
@@ -188,7 +191,8 @@ class Side(ABC):
     @property
     def limits(self) -> tuple[float, float]:
         """Smallest and largest number."""
-        return float(self.value(self.ends[0])), float(self.value(self.ends[1]))
+        low, high = sorted(float(self.value(end)) for end in self.ends)
+        return low, high
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Return numbers (n,) at coordinates (n,)."""

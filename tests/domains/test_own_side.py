@@ -175,6 +175,9 @@ def test_steps_of_an_angle_hold_for_suggestions_only():
     result = optimizer.run(peak, budget=12)
     angles = [*np.ravel(optimizer.history_["descriptor"]), result.x.params["angle"]]
     assert np.remainder(angles, 5).max() == 0.0
+    # Both ends are one setting.
+    angle = Angle(0, 360, 5)
+    assert angle.rounded_to_grid(np.array([3.0, 357.4, 357.6, 360.0])).tolist() == [5, 355, 0, 0]
     optimizer.tell({"angle": 357.2}, 1.0)
     with pytest.raises(ValueError, match="must have no Steps"):
         GPOOOptimizer(bounds={"angle": Angle(0, 360, 5)}).ask()
