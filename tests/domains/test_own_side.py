@@ -159,6 +159,32 @@ def test_a_search_finds_an_optimum_at_the_seam():
         assert off_by(float(np.mean([each["angle"] for each in best.settings])), 358) < 10
 
 
+def wave(setting, best):
+    """A slope over the whole circle with its top, 1.7, at an angle near ``best``."""
+    turn = np.radians(setting["angle"] - best)
+    top = np.cos(turn) + 0.4 * np.cos(2 * turn) + 0.3 * np.cos(3 * turn)
+    return float(top - 2 * (setting["x"] - 0.3) ** 2)
+
+
+def n_until_near(side, seed):
+    """Return the number of answers until one is near the top, which is near the seam."""
+    best = np.random.default_rng(seed).uniform(-30, 30)
+    optimizer = GPUCBOptimizer(bounds={"angle": side, "x": (0, 1)}, random_state=seed)
+    for n in range(1, 26):
+        reward = wave(optimizer.ask().params, best)
+        if reward > 1.66:
+            return n
+        optimizer.tell(optimizer.ask(), reward)
+    return 26
+
+
+def test_an_angle_takes_fewer_answers_than_a_range_near_the_seam():
+    angle, interval = (
+        np.mean([n_until_near(side, seed) for seed in range(6)]) for side in (Angle(), (0, 360))
+    )
+    assert angle < interval - 1.0
+
+
 def test_local_candidates_continue_at_the_other_end():
     space = ParameterSpace.from_bounds({"angle": Angle(0, 360), "x": (0, 1)})
     rng = np.random.default_rng(0)
