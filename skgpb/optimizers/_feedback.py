@@ -107,7 +107,7 @@ class Feedback:
             )
         if self._has_mixed_sides and takes_boxes(self.kernel):
             raise ValueError(
-                "kernel must be over points if bounds has integer or categorical sides; got "
+                "kernel must be over points if bounds has integers, categories or angles; got "
                 f"{self.kernel!r}, which is over boxes"
             )
 
@@ -165,8 +165,8 @@ class Feedback:
         )
         if boxes and self._has_mixed_sides:
             raise ValueError(
-                "queries and targets must be settings, or Cells, if bounds has integer or "
-                "categorical sides; got rows of boxes"
+                "queries and targets must be settings, or Cells, if bounds has "
+                "integers, categories or angles; got rows of boxes"
             )
         return boxes
 
@@ -244,13 +244,13 @@ class Feedback:
         if self._has_mixed_sides and counts is not None:
             raise ValueError(
                 "sizes of Fidelities must be 0, and targets points, if bounds or context_bounds "
-                f"have integer or categorical sides; got {self.queries!r} and {self.targets!r}"
+                f"have integers, categories or angles; got {self.queries!r} and {self.targets!r}"
             )
         if self.kernel is not None and takes_tasks(self.kernel):
             if self._has_mixed_sides:
                 raise ValueError(
                     "kernel must be that of fidelity 0, without Tasks, if bounds or context_bounds "
-                    f"have integer or categorical sides; got {self.kernel!r}"
+                    f"have integers, categories or angles; got {self.kernel!r}"
                 )
             if counts is not None and not takes_boxes(self.kernel, behind=True):
                 raise ValueError(

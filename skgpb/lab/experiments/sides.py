@@ -87,9 +87,9 @@ class Side:
         text : str
             ``name=LOW:HIGH``, ``name=LOW:HIGH:log``, ``name=LOW:HIGH:int``,
             ``name=LOW:HIGH:STEP``, ``name=LOW:HIGH:any``, ``name=LOW:HIGH:periodic`` or
-            ``name=A,B,C``. The first ``=`` ends
-            the name. Quotes are as in CSV: ``solvent="1,4-dioxane",DMF`` has two values, and
-            ``"a=b"=0:1`` is named ``a=b``. A value between quotes is a text.
+            ``name=A,B,C``. The first ``=`` ends the name. Quotes are as in CSV:
+            ``solvent="1,4-dioxane",DMF`` has two values, and ``"a=b"=0:1`` is named ``a=b``. A
+            value between quotes is a text.
 
         Returns
         -------
