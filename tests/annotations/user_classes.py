@@ -24,9 +24,9 @@ from skgpb.domains import (
     Districts,
     Fidelities,
     PointsQuery,
-    Side,
     Steps,
 )
+from skgpb.domains import Side as BoxSide
 from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.balls import Balls
@@ -152,7 +152,7 @@ def domains() -> None:
     assert_type(Steps(0, 1, 0.1).low, float)
     assert_type(Angle(0, 360).columns(np.zeros(2)), np.ndarray)
 
-    class Square(Side):
+    class Square(BoxSide):
         def value(self, u: float) -> float:
             return u**2
 
