@@ -13,7 +13,7 @@ import pytest
 
 import skgpb
 from skgpb import CombinatorialBandit, EIOptimizer, PIOptimizer, optimizers
-from skgpb.optimizers import Leaves, ModelParameters, Round, Stop
+from skgpb.optimizers import Leaves, ModelParameters, Round, Stop, StopRule
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
 DOC = Path(__file__).resolve().parents[1] / "doc"
@@ -24,7 +24,8 @@ BASES = re.compile(r"~skgpb\.optimizers\.(\w+)`")
 CLASSES = [
     cls
     for name in optimizers.__all__
-    if inspect.isclass(cls := getattr(optimizers, name)) and cls not in (Round, Leaves, Stop)
+    if inspect.isclass(cls := getattr(optimizers, name))
+    and cls not in (Round, Leaves, Stop, StopRule)
 ] + [CombinatorialBandit]
 WITHOUT_EXAMPLE = (
     ModelParameters,

@@ -37,6 +37,7 @@ from skgpb import (
 )
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection import BanditSearchCV
+from skgpb.optimizers import StopRule
 from skgpb.plotting import PosteriorDisplay
 from skgpb.surrogate.model import Model
 
@@ -55,8 +56,14 @@ def test_a_search_ends_when_enough_is_known():
     assert 10 <= len(settings) < len(whole) == 30
     assert settings == whole[: len(settings)]
     assert stopped.optimizer_.gap() < 0.02
-    _, settings = of_ridge(stop=lambda engine: len(engine.history_) >= 12)
-    assert settings == whole[:12]
+
+    class Twelve(StopRule):
+        def decide(self, optimizer):
+            return len(optimizer.history_) >= 12
+
+    for stop in (lambda engine: len(engine.history_) >= 12, Twelve()):
+        _, settings = of_ridge(stop=stop)
+        assert settings == whole[:12]
 
 
 def test_stop_is_a_parameter_like_others():

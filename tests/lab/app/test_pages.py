@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 from skgpb import GPUCBOptimizer
-from skgpb.domains import Steps
+from skgpb.domains import Angle, Steps
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.pictures import draw_progress
 from skgpb.lab.experiments.sides import format_estimate, format_value
@@ -380,6 +380,8 @@ def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(path):
         "any": [True, False, None],
         "number": [1 / 3, 0.5],
         "Gauss": stats.norm(0.0, 1.0),
+        "turn": Angle(0, 360, 2.5),
+        "wind": Angle(-1 / 3, 1 / 3),
     }
     optimizer = GPUCBOptimizer(bounds={**sides, "step": Steps(0, 1, 1 / 7)}, random_state=0)
     optimizer.tell(optimizer.ask(), 1.0).save(path)
@@ -838,6 +840,20 @@ def test_a_form_begins_an_experiment_with_constraints_and_steps(path):
     for entry in run.ask(10):
         heat, time = entry["params"].values()
         assert heat + time <= 80 and time % 5 == 0
+
+
+def test_a_form_begins_an_experiment_with_an_angle(path):
+    window = Window(path)
+    window.open()
+    new = NEW | {"name1": "wind", "kind1": "periodic", "low1": "0", "high1": "360", "values1": ""}
+    window.send("/new", **new, step1="0")
+    assert window.status == 422 and "step must be above 0" in window.text.lower()
+    window.send("/new", **new, step1="5")
+    wind = Experiment(path).sides[1]
+    assert wind.bounds == Angle(0, 360, 5)
+    assert typed_on(window.open("/change"))["step1"] == "5"
+    window.send("/change", **typed_on(window.text) | {"step1": "10"})
+    assert Experiment(path).sides[1].bounds == Angle(0, 360, 10)
 
 
 def test_limits_are_typed_asked_for_and_said(path):

@@ -399,7 +399,7 @@ def test_chemicals_are_levels_in_every_command(tmp_path, call):
         ("x=0:1:log", "x: a log scale has numbers above 0 only, got 0"),
         ("x=0:1.5:int", "x: int needs whole numbers, got 0:1.5"),
         ("x=0:10:20", "x: a step must be above 0"),
-        ("x=0:10:lin", "must be log, int, any or a step must be a number, got 'lin'"),
+        ("x=0:10:lin", "must be log, int, any, periodic or a step must be a number, got 'lin'"),
         ("x=1:2:3:4", "x must be LOW:HIGH"),
         ("x=a:b", "x: an end of the range must be a number, got 'a'"),
         ("x=0:nan", "x: an end of the range must be a finite number, got nan"),
@@ -634,3 +634,14 @@ def test_a_correction_with_a_wrong_note_changes_nothing(tmp_path, call, capsys):
     assert (entry["answer"], entry["measured"], entry["note"]) == (2.0, {"peak": 90.0}, "late")
     changed = {each["what"] for each in call("history", path, "--changes")["changes"]}
     assert changed == {"answer", "measured"}
+
+
+def test_an_angle_is_a_setting_of_the_shell(call, tmp_path):
+    path = tmp_path / "wind.skgpb"
+    call("new", path, "--bounds", "wind=0:360:periodic")
+    for _ in range(10):
+        wind = call("ask", path)["queries"][0]["params"]["wind"]
+        assert wind == int(wind)
+        call("tell", path, 2 + np.cos(np.radians(wind - 358)))
+    best = call("best", path)
+    assert abs((best["params"]["wind"] - 358 + 180) % 360 - 180) < 10
