@@ -59,6 +59,10 @@ def path(tmp_path):
 @pytest.fixture
 def run(path):
     """An experiment with the results 1.5 and 2.5, a failure, and one query to do, number 4."""
+    return begin(path)
+
+
+def begin(path):
     run = Experiment.create(path, SIDES, seed=3, **LABELS)
     for answer in (1.5, 2.5, None):
         number = run.ask()[0]["query"]
@@ -91,6 +95,21 @@ class Window:
         if self.status == 303:
             return self.open(response.headers["Location"])
         return self.text
+
+
+SHOWN = ("/", "/correct/2", "/picture/slices-0-dark.svg", "/report.html", "/results.csv")
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """Texts of pages of such an experiment, which takes a second, and its file before and after."""
+    path = tmp_path_factory.mktemp("shown") / "run.skgpb"
+    begin(path)
+    before, window, texts = path.read_bytes(), Window(path), {}
+    for address in SHOWN:
+        texts[address] = window.open(address)
+        assert window.status == 200
+    return texts, before, path.read_bytes()
 
 
 def entries(run):
@@ -129,19 +148,9 @@ def test_each_suggestion_says_why(run, path):
     assert f"Why: {reason['why']}." in text
 
 
-def test_looking_changes_nothing(run, path):
-    before = path.read_bytes()
-    window = Window(path)
-    for address in (
-        "/",
-        "/correct/2",
-        "/picture/slices-0-dark.svg",
-        "/report.html",
-        "/results.csv",
-    ):
-        window.open(address)
-        assert window.status == 200
-    assert path.read_bytes() == before
+def test_looking_changes_nothing(shown):
+    _, before, after = shown
+    assert after == before
 
 
 @pytest.mark.parametrize(
@@ -490,21 +499,20 @@ def test_a_name_that_points_here_by_fraud_sees_nothing(run, path):
         assert "catalyst" in Window(path, Host=host).open()
 
 
-def test_pages_load_nothing_from_elsewhere_and_run_nothing(run, path):
+def test_pages_load_nothing_from_elsewhere_and_run_nothing(run, path, shown):
     window = Window(path)
     response = window.client.get("/", headers=window.headers)
     policy = response.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "script-src" not in policy
     sheet = window.client.get("/static/app.css", headers=window.headers).get_data(as_text=True)
-    for text in (window.open(), window.open("/report.html"), sheet):
+    for text in (shown[0]["/"], shown[0]["/report.html"], sheet):
         assert "<script" not in text and "url(" not in text and "@import" not in text
         assert not re.search(r"https?:", text)
 
 
-def test_every_field_has_a_label_and_every_picture_a_text(run, path):
-    window = Window(path)
-    pages = [window.open(), window.open("/correct/2"), window.open("/report.html")]
-    pages.append(Window(path.with_name("new.skgpb")).open())
+def test_every_field_has_a_label_and_every_picture_a_text(shown, path):
+    pages = [shown[0][address] for address in ("/", "/correct/2", "/report.html")]
+    pages.append(Window(path).open())
     for text in pages:
         labelled = re.findall(r'<label for="([^"]+)"', text)
         fields = re.findall(r'<(?:input type="(?:text|file)"|select|textarea) id="([^"]+)"', text)
@@ -514,7 +522,7 @@ def test_every_field_has_a_label_and_every_picture_a_text(run, path):
         assert all(re.search(r'alt="[^"]{20,}"', image) for image in re.findall("<img.*?>", text))
 
 
-def test_downloads_are_whole(run, path):
+def test_downloads_are_whole(run, path, shown):
     window = Window(path)
     response = window.client.get("/run.skgpb", headers=window.headers)
     assert response.get_data() == path.read_bytes()
@@ -522,7 +530,7 @@ def test_downloads_are_whole(run, path):
     rows = list(csv.DictReader(io.StringIO(window.open("/results.csv").lstrip("\ufeff"))))
     assert [row["yield (%)"] for row in rows] == ["1.5", "2.5", "", ""]
     assert [row["status"] for row in rows] == ["answered", "answered", "failed", "pending"]
-    report = window.open("/report.html")
+    report = shown[0]["/report.html"]
     # On light and on dark pages: the progress, and a panel for each setting.
     assert report.count("data:image/svg+xml;base64,") == 2 * (1 + 3)
     assert "Third &lt;batch&gt;" in report and "temperature (°C)" in report
@@ -840,6 +848,7 @@ def test_a_form_begins_an_experiment_with_constraints_and_steps(path):
         assert heat + time <= 80 and time % 5 == 0
 
 
+@pytest.mark.slow
 def test_limits_are_typed_asked_for_and_said(path):
     window = Window(path)
     window.open()
