@@ -417,7 +417,7 @@ DRAWN_BY_DEFAULT = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("cls", "d"),
     [
@@ -470,6 +470,7 @@ def test_campaigns_are_drawn_one_by_one(display):
         assert display.from_optimizer(opt.named_optimizers_["one"]).ax_.has_data()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatch):
     opt = tree_search(1)

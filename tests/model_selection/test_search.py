@@ -43,6 +43,7 @@ from skgpb.surrogate.model import Model
 # stopping ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_search_ends_when_enough_is_known():
     def of_ridge(**settings):
         space = {"alpha": loguniform(1e-3, 1e3)}

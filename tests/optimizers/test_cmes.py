@@ -70,6 +70,7 @@ CASES = {cls.__name__: (cls, {"conditional": WINDOW, "queries": QUERIES}) for cl
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", FLAT)
 def test_a_search_that_knows_nothing_of_the_inputs_of_a_query_warns(cls):
     optimizer = cls(bounds=[(0.0, 1.0)], query_bounds=[(0.0, 1.0)], n_points=60, random_state=0)

@@ -133,6 +133,7 @@ def test_a_rule_over_arms_sees_what_is_pending_in_units_of_the_process():
     assert_allclose(seen.std * scale, np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "make",
     [

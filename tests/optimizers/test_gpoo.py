@@ -339,6 +339,7 @@ def test_a_batch_finds_what_a_sequence_finds():
         assert best - objective(opt.recommend("posterior").points).mean() < 0.1
 
 
+@pytest.mark.slow
 def test_pool_search_finds_the_best_group():
     rng = np.random.default_rng(0)
     pool = rng.random((2000, 2))
@@ -435,6 +436,7 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
     assert changed > 0  # else nothing was seen of it
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("feedback", ["average", "integral", "center"])
 @pytest.mark.parametrize(
     "bounds",

@@ -123,6 +123,7 @@ def assert_same_posterior(rounds, history, context=""):
         )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("expansion", ["before", "after"])
 @pytest.mark.parametrize("S", [1, 4, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_children", [2, 3])
@@ -168,6 +169,7 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
     assert 3 * n_seeds < n_expanded < n_seeds * (N_ROUNDS - 1)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("expansion", "many"), [("before", 1), ("after", 1), ("posterior", 6), ("posterior", 10**6)]
 )
@@ -213,6 +215,7 @@ def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_se
     assert n_lazy == 0 if many == 10**6 else n_lazy > n_seeds // 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
 def test_integral_feedback_follows_algorithm_1(d, n_children, n_seeds):

@@ -78,7 +78,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("operator", ["auto", "embedding", "window"])
 def test_awkward_pairs_are_learned_from(case, operator):
@@ -248,6 +248,7 @@ def exact(values):
     return np.round(values * 2**20) / 2**20
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("kind", "noise"),
     [

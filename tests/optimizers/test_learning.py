@@ -127,6 +127,7 @@ def test_own_noise_of_an_answer_is_kept_beside_a_learned_one():
     assert noises[:-2].max() == pytest.approx(optimizer.alpha_, rel=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.parametrize(
     ("before", "after"),

@@ -372,6 +372,7 @@ def unmeasured(query):
     return value(point(query))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer, KGOptimizer])
 def test_the_first_answer_without_what_has_a_limit_warns_however_it_is_told(cls, tmp_path):
     def begun():

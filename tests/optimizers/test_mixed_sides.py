@@ -126,13 +126,8 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     assert optimizer.history_["descriptor"].shape == (6 + 3 + 1, 8)
 
 
-@pytest.mark.parametrize(
-    ("cls", "budget"),
-    [
-        (GPOOOptimizer, 40),
-        pytest.param(GPTreeOptimizer, 60, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("cls", "budget"), [(GPOOOptimizer, 40), (GPTreeOptimizer, 60)])
 def test_the_best_setting_is_found(cls, budget):
     best = made(cls).run(answer, budget).x
     assert np.mean([yield_of(setting) for setting in best.settings]) > 0.4

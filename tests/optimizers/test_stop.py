@@ -68,6 +68,7 @@ MAKERS = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_family_says_how_far_it_may_be(name):
     opt = MAKERS[name]()

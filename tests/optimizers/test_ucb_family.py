@@ -82,6 +82,7 @@ def play(optimizer, n_rounds, seed=0):
 # The naive references ----------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "kernel", ["linear", "RBF", pytest.param("Matern", marks=pytest.mark.slow)]
 )

@@ -198,6 +198,7 @@ def test_a_periodic_process_is_refined_and_not_asked_again_and_again():
     assert (n_evaluations[split] <= most).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [GPTreeOptimizer, GPZoomingOptimizer, ContextualGPTreeOptimizer])
 @pytest.mark.parametrize("variation", ["kernel", "theory"])
 def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, variation):

@@ -264,6 +264,7 @@ def runs_of_every_kind():
     yield CombinatorialBandit(several, 1.0, random_state=3), 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", range(4))
 def test_events_repeated_are_the_run_and_without_the_last_that_of_before(case):
     run, width = list(runs_of_every_kind())[case]

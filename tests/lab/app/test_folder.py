@@ -107,6 +107,7 @@ def test_another_is_begun_under_a_name(client, folder):
     assert Experiment(folder / "third batch.skgpb").sides[0].name == "heat"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name", ["../outside", "..", ".hidden", "a/b", "a\\b", "C:x", "a\0b", "etc/x", "a\nb"]
 )

@@ -692,6 +692,7 @@ def test_a_slip_that_was_not_noticed_is_named_beside_the_recommendation(path):
     assert "is unusual" not in window.open() and run.questionable() == []
 
 
+@pytest.mark.slow
 def test_a_page_of_the_notebook(run, path):
     window = Window(path)
     window.open()
@@ -785,6 +786,7 @@ def test_what_is_expected_and_maps_are_only_looked_at(run, path):
     assert path.read_bytes() == kept
 
 
+@pytest.mark.slow
 def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path, recwarn):
     window = Window(path)
     window.open("/add")
@@ -887,6 +889,7 @@ def test_limits_are_typed_asked_for_and_said(path):
     assert "Limits on what else is measured" in window.open("/report.html")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.LimitWarning")
 def test_a_page_says_which_results_lack_what_has_a_limit(path):
     window = Window(path)
@@ -999,6 +1002,7 @@ def test_a_slip_in_what_a_score_is_computed_from_is_asked_about_once(path):
     assert run.history()[6]["measured"] == {"yield": 71.0, "cost": 125.0}
 
 
+@pytest.mark.slow
 def test_costs_are_typed_seen_with_a_suggestion_and_changed(path):
     window = Window(path)
     window.open()

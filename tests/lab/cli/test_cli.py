@@ -327,6 +327,7 @@ def test_search_draws_a_map(tmp_path, features):
     assert plot.read_bytes().startswith(b"\x89PNG") and plot.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_demo_finds_the_flower(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     pytest.importorskip("PIL")
@@ -551,8 +552,9 @@ def run_program(arguments, **streams):
     return subprocess.run(command, text=True, check=False, **streams)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes as POSIX has them")
-@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_goes_away_is_no_traceback(monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     reader, writer = os.pipe()

@@ -523,7 +523,9 @@ def numbers_apart(lines):
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="needs a checkout with the documentation")
 @pytest.mark.usefixtures("own_seeds")
-@pytest.mark.parametrize(("page", "least"), [("experiment", 6), ("budgets", 1)])
+@pytest.mark.parametrize(
+    ("page", "least"), [pytest.param("experiment", 6, marks=pytest.mark.slow), ("budgets", 1)]
+)
 def test_the_page_shows_what_its_commands_print(page, least, tmp_path, monkeypatch, capsys):
     """All that is printed on the page, in its order; numbers to a hundredth, for rounding."""
     monkeypatch.chdir(tmp_path)

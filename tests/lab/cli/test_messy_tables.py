@@ -247,6 +247,7 @@ def test_members_are_the_rows_of_pandas_in_excel(search, tmp_path):
 DAYS = pd.Timestamp("2001-01-01") + pd.to_timedelta(X * 17, "D")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "forms",
     [
@@ -383,6 +384,7 @@ def test_limits_are_counted_in_the_first_line(search):
 PAIRS = [("Y", "N"), ("n", "y"), ("T", "F"), ("pass", "fail"), ("CH", "MM"), (">50K", "<=50K")]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("pair", PAIRS, ids="/".join)
 def test_any_two_texts_are_a_target_once_one_is_named(search, pair):
     one, other = pair

@@ -237,6 +237,7 @@ def test_without_limits_a_table_with_one_more_column_is_asked_about(tmp_path):
     assert run.history()[0]["answer"] == 40 and run.history()[0]["measured"] == {"peak": 31}
 
 
+@pytest.mark.slow
 def test_the_shell_asks_for_what_is_limited(tmp_path, capsys):
     path = str(tmp_path / "run.skgpb")
 
@@ -419,6 +420,7 @@ def known(run):
     return [{name: each[name] for name in names} for each in run.history()]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rule", [{"limits": "pH <= 8"}, {"block": "lot"}, {"block": "operator"}])
 @pytest.mark.parametrize("door", ["create", "add_table"])
 def test_columns_of_a_table_count_for_what_is_set_later(tmp_path, rule, door):

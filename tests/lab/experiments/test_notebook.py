@@ -90,6 +90,7 @@ def test_texts_of_any_kind_come_back(tmp_path, ending):
     assert again(run, tmp_path, ending, noise=0.1).history() == run.history()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("answer", ["", "x", "number", "status", "notebook number"])
 def test_names_of_columns_may_be_those_of_a_notebook(tmp_path, ending, answer):

@@ -42,6 +42,7 @@ def begin(path, f, seed, n):
     return run, rng
 
 
+@pytest.mark.slow
 def test_slips_are_found_and_honest_answers_are_not_asked_about(tmp_path):
     """After ten answers nine of ten displaced points are noticed; one of thirty honest answers."""
     found = dict.fromkeys([*SLIPS, "honest"], 0)

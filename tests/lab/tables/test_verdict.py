@@ -42,6 +42,7 @@ def at_most(n, p):
     return int(binom.ppf(1 - 1e-4, n, p))
 
 
+@pytest.mark.slow
 def test_noise_is_called_chance():
     judged = list(verdicts_on_noise(2, 400, 11))
     assert sum(each.verdict == "real" for each in judged) <= at_most(len(judged), LEVEL)
