@@ -96,6 +96,7 @@ def test_regret_is_that_of_the_metrics(kind):
     assert display.figure_ is display.ax_.figure
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["cumulative", "best"])
 def test_runs_with_several_seeds_have_a_mean_and_its_error(kind):
     runs = [GPUCBOptimizer(bounds=[(0, 1)], random_state=seed) for seed in range(3)]

@@ -557,6 +557,7 @@ class Cliff(Quadratic):
         return 0.97 + 0.01 * np.sin(9 * self.x) if self.x > 0.15 else 0.4 + self.x
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("estimator", "space", "data"),
     [

@@ -191,6 +191,7 @@ def play_campaigns(cls, seed, fails, n=40):
     return failed, bandit
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "cls",
     [
@@ -400,6 +401,7 @@ class Diverging(BaseEstimator):
         return 1.0 - self.a - 0.3 * (self.b - 0.4) ** 2
 
 
+@pytest.mark.slow
 def test_a_search_of_hyperparameters_learns_where_fits_fail():
     X, y = np.zeros((20, 1)), np.arange(20.0)
     last, best = [], []

@@ -127,6 +127,7 @@ def regret(seed, **parameters):
     return -np.mean(regrets), -f(optimizer.recommend())
 
 
+@pytest.mark.slow
 def test_less_is_lost_than_by_the_theory():
     ours = np.array([regret(seed) for seed in range(3)])
     theory = np.array([regret(seed, beta="theory") for seed in range(3)])

@@ -407,6 +407,7 @@ def region_beside(region, shift):
     )
 
 
+@pytest.mark.slow
 def test_in_each_of_separate_contexts_the_best_action_is_found():
     optimizer = ContextualGPTreeOptimizer(
         context_bounds={"day": ["mon", "tue"]},

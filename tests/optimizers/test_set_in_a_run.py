@@ -143,6 +143,7 @@ def goes_on_as(one, other, answer, asked, n=3):
         assert_allclose(one.history_[field], other.history_[field], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cls", EVERY)
 def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path):

@@ -291,6 +291,7 @@ def test_intervals_stop_when_no_end_is_above():
     assert drawn.nfev <= result.nfev < 300
 
 
+@pytest.mark.slow
 def test_gap_by_intervals_bounds_functions_of_the_norm():
     """At every round of 20 functions: the intervals fail in at most a tenth of them."""
     kernel, failed, wider = Matern(0.2, nu=2.5), 0, []

@@ -31,6 +31,7 @@ def played(error, rounds=40, seed=0, **parameters):
     return optimizer
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("error", [8.0, -8.0])
 def test_a_wild_answer_counts_for_little(error):
     optimizer = played(error)
@@ -75,6 +76,7 @@ def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
     assert 15 not in optimizer.surrogate_.outlier_factors
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("again", [False, True])
 def test_a_saved_run_knows_its_wild_answers(tmp_path, again):
     optimizer = played(8.0, rounds=24)

@@ -220,6 +220,7 @@ def test_names_of_values_do_not_lie_on_each_other(names, turned):
         assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("display", [SliceDisplay, PosteriorDisplay])
 def test_nothing_is_drawn_beyond_the_range_of_rewards(laboratory, display):
     ends = 0.2, 0.8

@@ -987,6 +987,7 @@ def test_scores_are_named_asked_for_and_drawn(path):
     assert "The score is yield - cost" in window.open("/report.html")
 
 
+@pytest.mark.slow
 def test_a_slip_in_what_a_score_is_computed_from_is_asked_about_once(path):
     run = Experiment.create(path, ["heat=20:90"], score="yield - cost")
     for i in range(6):

@@ -125,6 +125,7 @@ def test_exact_answers_need_no_alpha(table, tmp_path):
     assert result["answers"] == "exact" and result["n_rounds"] == result["n_groups_asked"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("more", [["--noise", 0.3, "--budget", 40], ["--budget", 30]])
 def test_search_finds_the_peak(more, table, tmp_path):
     """The peak is 10, the average of the table 2.9.

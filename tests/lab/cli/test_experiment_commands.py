@@ -357,6 +357,7 @@ def test_options_without_an_effect_are_refused(tmp_path, call, capsys, argv, say
     assert not list(tmp_path.glob("TABLE*"))
 
 
+@pytest.mark.slow
 def test_awkward_names(tmp_path, call):
     run = tmp_path / "versuch 7 µ.skgpb"
     names = ["oven temperature", "a=b", "µ-Größe", "n:1"]

@@ -752,7 +752,8 @@ def test_what_is_far_beyond_is_asked_about(run):
         assert run.surprise(0.0, at=entry["params"]) is None
 
 
-def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path):
+def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
     run = Experiment.create(tmp_path / "run.skgpb", SIDES[:2], direction="minimize", seed=1)
     assert run.may_stop(1.0)["why"] == "There is no result yet."
     for number in range(4):

@@ -286,6 +286,7 @@ def test_regions_of_texts_of_any_kind_come_back(tmp_path, ending):
     assert again(run, tmp_path, ending, regions=True, noise=1).history() == run.history()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_regions_of_any_size_and_place_come_back(tmp_path, ending):
     bounds = {"heat": (0.0, 1.0), "n": [1, 2, 5, 9], "kind": ["A", "B"]}
