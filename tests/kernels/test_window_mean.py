@@ -361,6 +361,7 @@ def test_a_gauss_rule_keeps_the_moments():
 # ---- what it means ----
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", [*PRODUCTS[2], *STATIONARY, *OTHERS], ids=str)
 def test_windows_without_width_are_points(window, base):

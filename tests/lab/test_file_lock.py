@@ -77,7 +77,6 @@ def test_a_file_with_two_names_has_one_lock(tmp_path, link, monkeypatch):
     assert sorted(tmp_path.iterdir()) == [path, other]
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("replaced", [True, False])
 def test_a_lock_is_free_after_an_interrupt_at_any_line(tmp_path, replaced, monkeypatch):
     monkeypatch.setattr(file_lock, "PATIENCE", 0.0)

@@ -281,6 +281,7 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
     assert bar.text == f"last {rewards[-1]:.6g}  best {rewards.max():.6g}"
 
 
+@pytest.mark.slow
 def test_where_all_cells_are_silent_the_least_known_is_asked():
     """Two narrow humps under X = 1 - A + 0.07 noise: answers stay far below the largest f."""
 

@@ -135,6 +135,7 @@ def test_less_is_lost_than_by_the_theory():
     assert ours[:, 1].mean() < theory[:, 1].mean() + 0.05
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_without_noise_the_optimum_is_reached(seed):
     optimizer = GPUCBOptimizer(bounds=[(0, 1), (0, 1)], random_state=seed)
@@ -207,6 +208,7 @@ def test_under_noise_every_third_or_fifth_query_is_the_one_farthest_from_all_oth
     assert far(2, at_once=4)[-3:] == [20, 25, 30]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("d", "others"),
     [

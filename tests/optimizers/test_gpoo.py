@@ -95,6 +95,7 @@ def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
         assert opt._tree.n_leaves <= 50 + t
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("many", range(6, 22))
 def test_the_limit_of_the_tree_is_said_once_whichever_split_reaches_it(many, monkeypatch):
     """Also if it is that of the cell that was asked, and none of another leaf."""

@@ -430,6 +430,7 @@ def test_in_each_of_separate_contexts_the_best_action_is_found():
 # Domain of f, and searches without a model -------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer])
 def test_indirect_answers_tell_of_cells_as_well(cls):
     optimizer = cls(

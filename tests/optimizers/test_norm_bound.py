@@ -336,7 +336,7 @@ def unlearned(cls, **settings):
     return make(cls, RBF(0.8), **settings)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "cls",
     [

@@ -104,6 +104,7 @@ def surprised(answers, **parameters):
     return optimizer
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_query_of_surprisingly_high_answers_is_asked_again(n):
     optimizer = surprised([0.35] * n)
@@ -111,6 +112,7 @@ def test_a_query_of_surprisingly_high_answers_is_asked_again(n):
     assert optimizer.ask().a == 0.52
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("answers", "parameters"),
     [

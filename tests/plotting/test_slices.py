@@ -194,6 +194,7 @@ def test_the_legend_of_panels_of_ones_own_covers_no_data(laboratory):
     assert display.ax_.bbox.y1 <= legend.y0 < legend.y1 <= figure.bbox.y1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("names", "turned"),
     [

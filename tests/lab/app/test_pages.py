@@ -153,6 +153,7 @@ def test_looking_changes_nothing(shown):
     assert after == before
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
@@ -673,6 +674,7 @@ def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
     assert (entry["answer"], entry["note"], entry["measured"]) == (6450.0, "odd", {"pH": 7.1})
 
 
+@pytest.mark.slow
 def test_a_slip_that_was_not_noticed_is_named_beside_the_recommendation(path):
     run = Experiment.create(path, ["heat=20:90"], seed=1)
     for number in range(1, 15):

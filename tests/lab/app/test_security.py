@@ -149,6 +149,7 @@ def test_no_form_is_longer_than_it_may_be(path):
 TYPED = {"data": "typed before", "name0": "heat", "low0": "1", "high0": "9"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("address", ["/add", "/new"])
 @pytest.mark.parametrize(
     ("content", "said"),

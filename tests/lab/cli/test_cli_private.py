@@ -313,6 +313,7 @@ def test_a_missing_target_is_not_said_to_be_left_out(more, tmp_path, capsys):
 # The ledger --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_searches_with_one_ledger_stay_within_one_budget(table, tmp_path, capsys):
     ledger = ("--ledger", tmp_path / "value.ledger")
     first = result_of(table, tmp_path, *ledger, epsilon=1)

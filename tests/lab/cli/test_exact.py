@@ -257,6 +257,7 @@ def test_a_condition_of_hundreds_of_categories_is_for_programs(tmp_path, capsys)
     assert said in printed and "'shop 1'" not in printed
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("last", "said"),
     [

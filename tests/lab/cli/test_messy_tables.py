@@ -66,6 +66,7 @@ def test_unreadable_cells_are_counted_and_placed_with_ways_out(search):
     assert "--one-hot" not in error  # the target is no feature
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "condition",
     [
@@ -148,6 +149,7 @@ TITLES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", TITLES)
 def test_lines_above_the_header_are_skipped_as_the_message_says(search, kind):
     above, n = TITLES[kind]

@@ -798,6 +798,7 @@ def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
     assert run.may_stop(1e-9)["why"].endswith("are expected to bring more than 1e-09: go on.")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("goal", "sides"), [("maximize", "xy"), ("minimize", "xyz")])
 def test_nothing_is_expected_beyond_the_range_of_answers(tmp_path, monkeypatch, goal, sides):
     monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
