@@ -64,6 +64,7 @@ def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
     assert_array_equal(resumed.optimizer_.ask().points, whole.optimizer_.ask().points)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", [0, None])
 def test_a_search_is_made_longer(tmp_path, seed):
     path = tmp_path / "search.json"

@@ -543,7 +543,7 @@ def of_branches(n_iter, seed):
 
 
 def test_the_better_branch_gets_most_settings():
-    tried = [of_branches(25, seed) for seed in range(5)]
+    tried = [of_branches(25, seed) for seed in range(2)]
     assert all(sum(each["kind"] == "a" for each in settings) >= 15 for settings in tried)
     for settings in tried:
         # The first design goes into both.

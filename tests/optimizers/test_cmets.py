@@ -179,6 +179,7 @@ def test_gaussian_windows_have_the_scale_of_their_depth():
         CMETSOptimizer(**SMALL, window="gaussian").ask()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("with_scale", [False, True])
 def test_learns_from_pairs_with_or_without_a_column_of_scales(with_scale):
     rng = np.random.default_rng(0)

@@ -449,6 +449,7 @@ def test_an_outcome_at_a_limit_is_within_it_and_one_limit_is_enough_to_be_beyond
     assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0])
 
 
+@pytest.mark.slow
 def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
     optimizer.run(lambda query: value(point(query)), 12)

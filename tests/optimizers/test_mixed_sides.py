@@ -148,6 +148,7 @@ def test_searches_of_continuous_boxes_say_what_to_use_for_others(cls, side):
     assert not hasattr(optimizer, "bounds_")
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kernel", [None, Matern([30, 0.3, 0.5, 1, 1, 1], nu=1.5)])
 def test_a_cell_is_known_as_the_mean_over_its_settings(kernel):
     optimizer = made(kernel=kernel, bounds=SIDES, alpha=1e-3)
@@ -272,6 +273,7 @@ def most_probable(optimizer, settings):
     return optimizer._gp.moments(optimizer._functionals_at(points)).mean()
 
 
+@pytest.mark.slow
 def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monkeypatch):
     optimizer = made(GPOOOptimizer, bounds={"x": range(20), "y": range(20)})
     cases.play(optimizer, 8, lambda q: np.mean([-((s["x"] - 7) ** 2) - s["y"] for s in q.settings]))

@@ -136,6 +136,7 @@ def test_stopped_run_is_the_beginning_of_the_whole_one():
     np.testing.assert_array_equal(result.history, history)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["cells", "tree", "balls"])
 def test_most_checks_are_decided_by_what_is_tracked(name, monkeypatch):
     drawn = 0

@@ -65,6 +65,7 @@ def test_a_wild_answer_that_is_too_high_is_asked_again_at_once():
     assert not np.array_equal(first.ask().a, again.a)
 
 
+@pytest.mark.slow
 def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
     optimizer = played(8.0, rounds=30)
     a, outliers = optimizer.history_["a"][15], optimizer.history_["reward"][15]

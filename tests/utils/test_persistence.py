@@ -49,6 +49,7 @@ def test_sides_are_kept_with_their_kinds(tmp_path):
         GPUCBOptimizer.load(tmp_path / "run")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectUCBOptimizer])
 def test_evaluations_given_to_fit_beside_answers_are_kept(cls, tmp_path):
     run = cls(conditional=WindowMean(scale=0.3), n_points=50, n_candidates=40, random_state=0)

@@ -184,6 +184,7 @@ def test_the_longest_name_can_be_used(client, folder, name):
     assert open_page(client, answer.headers["Location"])[0] == 200
 
 
+@pytest.mark.slow
 def test_names_of_files_that_are_no_text_are_shown_as_well_as_possible(client, folder):
     name = os.fsdecode(b"r\xfcn.skgpb")  # in Latin-1
     try:

@@ -537,6 +537,7 @@ def test_downloads_are_whole(run, path, shown):
     assert "Third &lt;batch&gt;" in report and "temperature (°C)" in report
 
 
+@pytest.mark.slow
 def test_pictures_of_the_progress_have_the_numbers_of_the_experiments(run):
     run.tell(2.0, 4)
     run.ask()

@@ -158,6 +158,7 @@ def test_one_value_is_said_once(tmp_path, capsys):
     assert "smokes = 1" in printed and "age = 61" in printed
 
 
+@pytest.mark.slow
 def test_the_report_says_the_verdict_and_has_pictures(search, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     report, picture = tmp_path / "report.html", tmp_path / "map.png"

@@ -135,6 +135,7 @@ def test_a_repeated_question_has_the_same_answer_in_any_order_of_rows():
     assert oracle.n_answers == 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_noise_has_the_variance_that_is_told(delta):
     rng = np.random.default_rng(1)

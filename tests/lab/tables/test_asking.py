@@ -197,6 +197,7 @@ def of_noise(seed):
     return search_by_asking(table, NoisyAverages(y, 0.3), 40, 100, seed=seed)
 
 
+@pytest.mark.slow
 def test_where_the_model_foretells_nothing_halving_takes_over():
     found = [of_noise(seed) for seed in range(20)]
     assert max(each.n_answers for each in found) <= 100
