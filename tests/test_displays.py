@@ -276,6 +276,7 @@ def test_one_feature_is_a_curve_with_a_band(opt):
     assert labels == {"posterior mean", "95 % interval", "answers", "recommended"}
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", ["mean", "std"])
 def test_two_features_are_a_map(kind):
     opt = arms_search(2)

@@ -54,6 +54,7 @@ def test_shifts_are_learned_apart_from_the_noise(run, tmp_path):
     assert plain.blocks() == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("block", "names"),
     [("date", ("2026-01-30", "2026-01-31")), ("batch no.", ("7", "b 2"))],

@@ -176,6 +176,7 @@ def test_a_text_in_the_place_of_a_number_is_refused(run, call):
     check(run)
 
 
+@pytest.mark.slow
 def test_limits_change_in_a_run(tmp_path):
     run = Experiment.create(tmp_path / "run.skgpb", SIDES, answer="yield")
     play(run, 12)
