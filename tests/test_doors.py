@@ -100,6 +100,7 @@ def test_commands_have_no_advice_in_them() -> None:
     assert options <= {"--features", "--target", "--budget", "--plot", "--report", "--bounds"}
 
 
+@pytest.mark.slow
 def test_a_table_leads_to_a_better_group(doors: ModuleType) -> None:
     printed, figures = doors.run("table")
     average, overall = re.search(

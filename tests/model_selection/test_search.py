@@ -578,6 +578,7 @@ def test_a_plateau_with_a_cliff_is_no_contradiction(estimator, space, data):
         assert far.any() and (found.expected_scores_[far] < found.best_score_ - 0.1).all()
 
 
+@pytest.mark.slow
 def test_a_disaster_does_not_set_the_scale():
     """A model may diverge: that is no reason to take all others for equal."""
 

@@ -343,6 +343,7 @@ def test_continuous_queries_are_at_least_as_good_as_the_grid():
 # Learning ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_learned_and_known_conditionals_find_the_maximum():
     for settings, pairs in [
         ({"conditional": WINDOW, "queries": QUERIES}, None),

@@ -32,6 +32,7 @@ def made(**settings):
     return KGOptimizer(bounds=BOX, **settings)
 
 
+@pytest.mark.slow
 def test_cheap_low_fidelities_are_queried_and_the_optimum_is_found():
     opt = made()
     opt.run(answer, max_cost=9.0)

@@ -258,6 +258,7 @@ def test_averages_over_pools_are_thinned_for_learning_only():
     assert average > 0.85 * max(smooth(pool[[i]]) for i in range(0, 4000, 7)) - 0.1
 
 
+@pytest.mark.slow
 def test_contexts_and_actions_have_scales_of_their_own():
     optimizer = ContextualGPTreeOptimizer(
         context_bounds=[(0, 10)], bounds=[(0, 1)], n_children=2, random_state=0

@@ -164,7 +164,7 @@ def test_every_rule_leaves_alone_what_is_beyond(rule):
     assert keeps(point(optimizer.recommend()))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["simple", "ei"])
 def test_the_best_within_limits_is_found(rule):
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), -1).reshape(-1, 2)

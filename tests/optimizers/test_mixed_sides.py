@@ -164,7 +164,7 @@ def test_integrals_under_any_kernel_are_means_over_many_settings():
     optimizer = made(
         kernel=Matern(0.6, nu=2.5), bounds=bounds, alpha=1e-2, feedback="integral", max_depth=6
     )
-    for query in cases.play(optimizer, 4, lambda query: float(query.points.sum(axis=1).mean())):
+    for query in cases.play(optimizer, 2, lambda query: float(query.points.sum(axis=1).mean())):
         low, high = params_of(query)["x"]
         settings = [
             {"x": low + share * (high - low), "n": setting["n"], "kind": setting["kind"]}

@@ -173,6 +173,7 @@ def test_features_are_called_as_the_columns_of_a_table():
     assert CellMapDisplay.from_optimizer(pool).ax_.get_xlabel() == "age"
 
 
+@pytest.mark.slow
 def test_of_many_features_those_that_matter_are_drawn():
     rng = np.random.default_rng(0)
     opt = GPUCBOptimizer(

@@ -594,6 +594,7 @@ def test_a_damaged_file_is_said_and_left_alone(run, path):
     assert path.read_bytes() == b"PK no run"
 
 
+@pytest.mark.slow
 def test_averages_over_regions_are_shown_as_ranges(tmp_path):
     path = tmp_path / "field.skgpb"
     run = Experiment.create(path, ["east=0:10", "north=0:10"], regions=True)
@@ -762,6 +763,7 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
     assert path.read_bytes() == kept
 
 
+@pytest.mark.slow
 def test_the_other_settings_are_named_whole_above_a_map(tmp_path):
     path = tmp_path / "long.skgpb"
     sides = [f"amount of the solvent {i} (mmol/l)=0:1" for i in range(5)]
@@ -1087,6 +1089,7 @@ def test_not_detected_in_a_pasted_table_is_asked_about(path):
     assert [each["answer"] for each in Experiment(path).history()] == [2.5, 0.5]
 
 
+@pytest.mark.slow
 def test_pictures_end_at_the_range_of_answers(path):
     run = Experiment.create(path, ["heat=0:10"], answer_range="0:5", seed=0)
     for answer in (0.1, 4.9, 0.2):

@@ -316,7 +316,7 @@ def test_census(tmp_path):
 # -- pictures, and the demo ---------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [["x"], ["x", "y"], ["x", "y", "other"]])
 def test_search_draws_a_map(tmp_path, features):
     pytest.importorskip("matplotlib")

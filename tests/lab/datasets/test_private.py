@@ -261,6 +261,7 @@ def test_randomness_is_the_operating_systems_unless_it_is_given():
     assert make(random_state=3).answer(group) != make(random_state=4).answer(group)
 
 
+@pytest.mark.slow
 def test_an_optimizer_finds_the_best_group_of_a_pool():
     rng = np.random.default_rng(2)
     pool = rng.random((4000, 2))

@@ -39,6 +39,7 @@ def run(tmp_path):
     return Experiment.create(tmp_path / "run.skgpb", SIDES, block="operator", answer="height")
 
 
+@pytest.mark.slow
 def test_shifts_are_learned_apart_from_the_noise(run, tmp_path):
     play(run, 20)
     plain = Experiment.create(tmp_path / "plain.skgpb", SIDES)

@@ -114,6 +114,7 @@ def test_averages_over_regions_have_no_limits(tmp_path):
         Experiment.create(tmp_path / "run.skgpb", SIDES, limits=LIMITS, regions=True)
 
 
+@pytest.mark.slow
 def test_the_best_within_the_limits_is_found_and_said(run):
     play(run, 25)
     best = run.best()

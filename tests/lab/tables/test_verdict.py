@@ -122,6 +122,7 @@ def test_averages_of_new_rows_are_below_what_the_choice_flatters():
     assert held >= 0.7
 
 
+@pytest.mark.slow
 def test_the_lowest_average_is_judged_as_the_highest_of_what_is_negated():
     rng = np.random.default_rng(2)
     X, y = half_a_deviation(rng, 1000, 3, 0.2)
