@@ -36,7 +36,7 @@ def saved(run, path):
             functions[name] = getattr(run, name)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", SAVED)
 def test_loading_chooses_and_learns_nothing_again(name, tmp_path, monkeypatch):
     run, answer, asked, _ = game(name)
@@ -125,7 +125,7 @@ def fields_of(value, name="", seen=None):
             yield from fields_of(each, f"{type(value).__name__}.{field}", seen)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_every_field_is_kept_or_follows(name, tmp_path):
     run, answer, asked, _ = game(name)

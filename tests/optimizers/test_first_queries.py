@@ -46,7 +46,7 @@ def fills(rows):
     return all(len(np.unique(np.minimum(np.floor(4 * x), 3))) == 4 for x in sides.T)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, IndirectMESOptimizer])
 def test_first_queries_are_the_same_for_every_rule_and_fill_the_space(cls, queries):
     asked = play(make(cls, **queries, random_state=3), defaults.N_INITIAL)

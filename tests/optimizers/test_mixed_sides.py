@@ -468,6 +468,7 @@ def test_a_policy_has_no_cells_of_a_size():
         optimizer.recommend(side=0.1)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_without_a_model_a_cell_has_the_mean_of_what_it_overlaps(direction):
     sign = 1 if direction == "maximize" else -1

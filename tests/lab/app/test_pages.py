@@ -609,6 +609,7 @@ def test_averages_over_regions_are_shown_as_ranges(tmp_path):
     assert window.status == 200
 
 
+@pytest.mark.slow
 def test_panels_that_are_asked_for_side_by_side_are_drawn_once(run, path, monkeypatch):
     drawn, draw = [], Picture.draw
 

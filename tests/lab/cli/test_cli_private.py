@@ -93,6 +93,7 @@ def test_it_says_what_is_protected_and_what_is_taken_to_be_public(table, tmp_pat
     assert result["privacy"]["holds"] is True and result["n_rounds"] == 5
 
 
+@pytest.mark.slow
 def test_the_lowest_average_is_sought_as_well(table, tmp_path):
     found = []
     for seed in range(4):

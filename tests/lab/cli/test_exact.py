@@ -241,6 +241,7 @@ def test_a_boolean_is_yes_or_no(tmp_path, capsys, end, more):
         assert f"member = {digit}" in printed
 
 
+@pytest.mark.slow
 def test_a_condition_of_hundreds_of_categories_is_for_programs(tmp_path, capsys):
     rng = np.random.default_rng(3)
     shops = rng.integers(0, 1000, 4000)

@@ -442,6 +442,7 @@ def change_for_ever(path):
         experiment.tell(1.0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_a_process_killed_while_it_writes_leaves_a_whole_file_and_no_lock(run):
     run.tell(1.0, run.ask()[0]["query"])

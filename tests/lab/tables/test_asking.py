@@ -174,6 +174,7 @@ def test_a_number_has_the_same_bins_from_above_as_from_below():
     assert_allclose(found[0], found[1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_planted_box_is_found_through_noise():
     gains = []
     for seed in range(4):
