@@ -16,6 +16,7 @@ from skgpb.lab.tables.verdict import (
     OutlierLimits,
     Verdict,
     estimate_average,
+    not_above,
     permutation_test,
 )
 
@@ -24,7 +25,7 @@ MAX_COMMON_ROWS = 0.1
 
 
 @dataclass(frozen=True)
-class Finding:
+class JudgedGroup:
     """The group found in a table, and the verdict about new rows.
 
     Attributes
@@ -99,7 +100,7 @@ def find_and_judge(
     rng: np.random.Generator | None = None,
     n_permutations: int | None = None,
     groups: np.ndarray | None = None,
-) -> Finding:
+) -> JudgedGroup:
     """Search a table and judge the group found.
 
     Parameters
@@ -119,7 +120,7 @@ def find_and_judge(
 
     Returns
     -------
-    finding : Finding
+    judged : JudgedGroup
 
     Examples
     --------
@@ -129,8 +130,8 @@ def find_and_judge(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((1000, 2))
     >>> y = (X > 0.7).all(axis=1) + 0.1 * rng.normal(size=1000)
-    >>> finding = find_and_judge(MemoryTable(X, y), 50)
-    >>> finding.verdict.verdict
+    >>> judged = find_and_judge(MemoryTable(X, y), 50)
+    >>> judged.verdict.verdict
     'real'
     """
     rng = np.random.default_rng(0) if rng is None else rng
@@ -148,14 +149,11 @@ def find_and_judge(
     rows = table.rows(subgroup)
     average, interval = estimate_average(y[fitted.inside], numbers[fitted.inside], y)
     if average is not None and interval is not None:
-        # The average over the rows that chose the group is biased upwards: new rows cannot be
-        # expected to exceed it, however lucky the held-out rows are.
-        average = min(average, float(y[rows].mean()))
-        interval = min(interval[0], average), interval[1]
+        average, interval = not_above(average, interval, float(y[rows].mean()))
         if minimize:
             average, interval = -average, (-interval[1], -interval[0])
     verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
-    return Finding(
+    return JudgedGroup(
         table.with_target(limits.clip(table.y)),
         minimize,
         subgroup,
