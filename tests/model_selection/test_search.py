@@ -637,7 +637,7 @@ def test_a_space_of_estimators_is_left_out_of_a_file(tmp_path):
     assert back.ask().params == found.optimizer_.ask().params
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "engine",
     [
@@ -694,6 +694,7 @@ def test_a_search_learns_that_scores_on_the_same_folds_are_exact():
     assert (std < 0.02 * scores.std()).all()
 
 
+@pytest.mark.slow
 def test_an_estimator_that_is_random_is_noisy():
     class Random(Quadratic):
         def value(self):

@@ -154,6 +154,7 @@ def test_a_cell_that_fails_gives_way_to_its_children():
     assert best.lower[0] >= 0.29 and best.upper[0] < 0.5 and best.upper[1] < 0.3
 
 
+@pytest.mark.slow
 def test_a_tree_over_contexts_leaves_it_alone():
     optimizer = ContextualGPTreeOptimizer(
         context_bounds=[(0, 1)], bounds=[(0, 1)], direction="minimize", random_state=0

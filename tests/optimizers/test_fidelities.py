@@ -160,6 +160,7 @@ def test_a_smooth_low_fidelity_shows_where_a_smooth_function_is_large():
     assert np.sqrt(np.mean((opt.predict(at) - wanted) ** 2)) < 0.3 * wanted.std()
 
 
+@pytest.mark.slow
 def test_exact_answers_are_taken_as_nearly_exact_and_noisy_ones_as_noisy():
     # Under the prior of other searches exact answers had a deviation of 0.018 of their spread.
     exact, noisy = (

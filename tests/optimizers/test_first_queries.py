@@ -63,6 +63,7 @@ def test_in_a_box_they_are_points_of_a_sobol_sequence():
     np.testing.assert_array_equal(np.unique(asked, axis=0), np.unique(sequence, axis=0))
 
 
+@pytest.mark.one_in(2)
 def test_a_kernel_that_is_given_is_relied_on_at_once(queries):
     by_rule = make(kernel=RBF(0.5), **queries, random_state=0).ask()
     # All queries tie but for the border: the rule begins in the middle.
@@ -71,6 +72,7 @@ def test_a_kernel_that_is_given_is_relied_on_at_once(queries):
     assert make(kernel=RBF(0.5), **queries, n_initial=3, random_state=0).ask() != by_rule
 
 
+@pytest.mark.one_in(2)
 def test_what_was_told_counts_and_is_kept_away_from(queries):
     optimizer = make(**queries, random_state=0)
     corner = GRID[(GRID[:, 0] <= -0.5) & (GRID[:, 1] <= 0.75)]

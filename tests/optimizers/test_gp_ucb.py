@@ -169,6 +169,7 @@ def most_repeated(asked):
     return max(map(asked.count, asked))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_for_a_small_simple_regret_exact_answers_are_not_asked_for_again(at_once):
     assert most_repeated(asked_of_a_saddle(0.0, 40, at_once, regret="simple")) <= 3

@@ -314,7 +314,7 @@ def hyperparameters(optimizer):
     return found
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", list(LEARNING))
 def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
     error = np.linalg.LinAlgError("singular")

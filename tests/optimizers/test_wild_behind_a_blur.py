@@ -41,6 +41,7 @@ def test_a_wild_answer_counts_for_little(error):
     assert abs(optimizer.recommend()[0] - 0.3) < 0.1
 
 
+@pytest.mark.slow
 def test_no_answer_is_wild_where_none_is():
     assert played(0.0).surrogate_.outlier_factors == {}
 

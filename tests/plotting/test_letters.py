@@ -116,6 +116,7 @@ def run(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_picture_of_an_experiment(run):
     check(draw_experiment(run))
 

@@ -559,6 +559,7 @@ def test_a_slip_that_was_not_noticed_is_shown(tmp_path, capsys):
     assert " was meant." in out
 
 
+@pytest.mark.slow
 def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
     for _ in range(6):
         call(

@@ -898,6 +898,7 @@ def test_an_interval_says_what_it_lacks(tmp_path):
     assert run.best()["beware"] == ""
 
 
+@pytest.mark.slow
 def test_no_region_is_recommended_that_is_smaller_than_what_was_measured(tmp_path):
     run = Experiment.create(tmp_path / "run", ["x=0:8", "y=0:4"], regions=True, seed=0)
     for _ in range(12):

@@ -199,6 +199,7 @@ def test_limits_change_in_a_run(tmp_path):
     assert run.history() == before
 
 
+@pytest.mark.slow
 def test_a_notebook_comes_back(run, tmp_path):
     play(run, 8)
     run.ask()
