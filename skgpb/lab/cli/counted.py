@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skgpb.lab.cli.finding import Finding
-from skgpb.lab.cli.words import listed, number
+from skgpb.lab.cli.words import count, listed, number
 
 # Numbers of the evidence for other programs.
 ENTRIES = (
@@ -47,6 +48,8 @@ class CountedFinding(Finding):
         Remark that rows seem to belong together; empty if they do not.
     luck : float or None
         Expected loss of the average from these rows to new ones, if it is known.
+    sizes : sequence of dict
+        Groups of other sizes, the largest first, with what new rows of them average.
     """
 
     verdict: str
@@ -67,6 +70,7 @@ class CountedFinding(Finding):
     without_code: str
     together: str = ""
     luck: float | None = None
+    sizes: Sequence[dict[str, Any]] = ()
 
     def _entries(self) -> dict[str, Any]:
         """Return the numbers, for other programs."""
@@ -118,6 +122,15 @@ class CountedFinding(Finding):
             effects = [f"{name} ({number(abs(x), 3)} {word} without it)" for name, x in gains]
             lines += [("verdict", f"{self.verdict}: {self.test}"), *self._compared()]
             lines.append(("what matters", listed(effects)))
+            for i, each in enumerate(self.sizes):
+                new = [each["new_rows_average"], *(each["new_rows_interval"] or [])]
+                text = f"{count(each['n_members'], 'row')}, {each['group']}: "
+                if new[0] is None:
+                    text += "too few rows to say what new ones average"
+                else:
+                    average, low, high = (number(x, 4) for x in new)
+                    text += f"new rows {average} ({low} to {high})"
+                lines.append(("" if i else "other sizes", text))
         return [*lines, ("how it was found", self.how)]
 
     @property

@@ -20,7 +20,8 @@ from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.dates import iso_date
 from skgpb.lab.tables import MemoryTable
 from skgpb.lab.tables.checks import missing_code, repeats
-from skgpb.lab.tables.finding import JudgedGroup, find_and_judge
+from skgpb.lab.tables.finding import JudgedGroup, Size, find_and_judge
+from skgpb.lab.tables.verdict import LEVEL
 
 # Number of outliers in a remark.
 NAMED = 5
@@ -70,6 +71,7 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding
     wild = [f"{value:,.6g} in {table.file.place(row)}" for value, row in named]
     others = "" if code is None else f"{quote_column(target)} != {code:.15g}"
     runner_up, rival = _runner_up(judged, table)
+    sizes = [_describe_size(size, table) for size in judged.sizes]
     p, shuffled = verdict.p_value, count(verdict.n_permutations, "shuffled table")
     return CountedFinding(
         command=arguments.command,
@@ -97,8 +99,7 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding
         counted_average=judged.counted_average,
         counted_average_of_table=judged.counted_table_average,
         missing_code=code,
-        chance=f"in {percent(min(p, 1.0))} of the tables whose {target} is "
-        "dealt out to the rows at random a search finds as much",
+        chance=_chance(judged, target),
         test=f"{verdict.n_as_good:,} of {shuffled} gave a group this good (p = {p:.2g})",
         how=f"all rows are visible and answers exact: the best of {judged.n_boxes:,} groups of "
         f"{count(least, 'row')} or more that a search met",
@@ -108,6 +109,7 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding
         without_code=shell_quote(" and ".join([*table.conditions, others])),
         together=_together(judged, table),
         luck=judged.optimism,
+        sizes=sizes,
         panels=partial(make_panels, judged, table.features, limits, target),
         rows=member_entries(table.features, rows, table.numbers),
         more={
@@ -118,12 +120,36 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding
                 {"row": int(table.numbers[i]), "value": float(table.values[i])} for i in outliers
             ],
             "n_groups_met": judged.n_boxes,
+            "other_sizes": sizes,
             "group": arguments.group,
             "identity": table.identity,
         },
         seed=arguments.seed or 0,
         parameters={"min_rows": least},
     )
+
+
+def _chance(judged: JudgedGroup, target: str) -> str:
+    """Write why the group may be chance."""
+    if judged.verdict.p_value <= LEVEL:
+        better = "higher" if judged.minimizes else "lower"
+        return f"new rows of it may average as much as all rows, or {better}"
+    return (
+        f"in {percent(min(judged.verdict.p_value, 1.0))} of the tables whose {target} is dealt out "
+        "to the rows at random a search finds as much"
+    )
+
+
+def _describe_size(size: Size, table: SearchTable) -> dict[str, Any]:
+    """Return the entry of a group of another size."""
+    limits = box_limits(table.features, size.subgroup)
+    return {
+        "n_members": size.n_rows,
+        "group": describe_group(limits),
+        "where": write_condition(table.conditions, limits),
+        "new_rows_average": size.average,
+        "new_rows_interval": size.interval and list(size.interval),
+    }
 
 
 def _runner_up(judged: JudgedGroup, table: SearchTable) -> tuple[dict[str, Any] | None, str]:
@@ -166,8 +192,8 @@ def _together(judged: JudgedGroup, table: SearchTable) -> str:
         return ""
     if identity is not None:
         return (
-            f"{identity} looks like an identity that repeats. If rows of the same {identity} "
-            f"belong together, the verdict and the interval need --group {shell_quote(identity)}."
+            f"Rows with the same {identity} seem to belong together, like the visits of a patient. "
+            f"If they do, the verdict and the interval need --group {shell_quote(identity)}."
         )
     different = repeats(judged.table.columns)
     return (

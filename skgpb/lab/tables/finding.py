@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,33 @@ from skgpb.lab.tables.verdict import (
 
 # Largest share of the rows of the runner-up that may be in the best group as well.
 MAX_COMMON_ROWS = 0.1
+# Groups of other sizes: the largest number of them, and the least difference in size.
+MOST_SIZES, DIFFERENT = 5, 0.15
+
+# Expected average of new rows and its interval; both are None if there are too few held-out rows.
+Expectation = tuple[float, tuple[float, float]] | tuple[None, None]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A group of another size, and what new rows of it are expected to average.
+
+    Attributes
+    ----------
+    subgroup : Subgroup
+        Conditions of the group.
+    n_rows : int
+        Its number of rows.
+    average : float or None
+        Expected average of new rows; None if there are too few held-out rows.
+    interval : tuple of float or None
+        Interval that contains ``average`` with 95 % probability.
+    """
+
+    subgroup: Subgroup
+    n_rows: int
+    average: float | None
+    interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,8 @@ class JudgedGroup:
         Number of different groups that the search visited.
     min_rows : int
         Smallest number of rows of a group.
+    sizes : list of Size
+        Groups of other sizes among which this one was chosen, the largest first.
     """
 
     table: MemoryTable
@@ -63,6 +93,7 @@ class JudgedGroup:
     runner_up: Subgroup | None
     n_boxes: int
     min_rows: int
+    sizes: list[Size]
 
     @property
     def counted_average(self) -> float:
@@ -147,12 +178,25 @@ def find_and_judge(
     fitted = cross_fit(table, y, min_rows, numbers, np.random.default_rng(0))
     subgroup = table.tidied(table.shape.subgroup(fitted.box))
     rows = table.rows(subgroup)
-    average, interval = estimate_average(y[fitted.inside], numbers[fitted.inside], y)
-    if average is not None and interval is not None:
-        average, interval = not_above(average, interval, float(y[rows].mean()))
-        if minimize:
-            average, interval = -average, (-interval[1], -interval[0])
-    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
+
+    def expect(held_out: np.ndarray, rows: np.ndarray) -> Expectation:
+        """Return what new rows average in a group of ``rows`` (n_rows,), and the interval."""
+        average, interval = estimate_average(y[held_out], numbers[held_out], y)
+        if average is None or interval is None:
+            return None, None
+        average, (low, high) = not_above(average, interval, float(y[rows].mean()))
+        return (-average, (-high, -low)) if minimize else (average, (low, high))
+
+    average, interval = expect(fitted.inside, rows)
+    # A group that new rows may not have is not real, however unlikely its evidence is.
+    worst = None if interval is None else sign * interval[1 if minimize else 0]
+    is_confirmed = worst is not None and worst > float(y.mean())
+    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL and is_confirmed else "chance"
+    others = {}
+    for box, held_out in fitted.sizes:
+        other = table.tidied(table.shape.subgroup(box))
+        inside = table.rows(other)
+        others.setdefault(other, Size(other, int(inside.sum()), *expect(held_out, inside)))
     return JudgedGroup(
         table.with_target(limits.clip(table.y)),
         minimize,
@@ -165,13 +209,28 @@ def find_and_judge(
         _runner_up(table, found, rows),
         len(np.unique(found.inside, axis=0)),
         min_rows,
+        _different_sizes(others.values(), int(rows.sum()), table.n_rows),
     )
+
+
+def _different_sizes(sizes: Iterable[Size], n_rows: int, n_table: int) -> list[Size]:
+    """Return groups that differ in size from the group of ``n_rows`` and from each other.
+
+    They are sorted, the largest first.
+    """
+    kept, taken = [], [n_rows, n_table]
+    for size in sorted(sizes, key=lambda size: -size.n_rows):
+        if all(max(n, size.n_rows) * DIFFERENT <= abs(n - size.n_rows) for n in taken):
+            kept.append(size)
+            taken.append(size.n_rows)
+    return kept[:MOST_SIZES]
 
 
 def _runner_up(table: MemoryTable, found: SubgroupPath, rows: np.ndarray) -> Subgroup | None:
     """Return the next best group with few rows in common with ``rows``; None if there is none."""
-    for i in np.argsort(-found.shrunken_mean, kind="stable"):
-        if found.shrunken_mean[i] <= 0.0:
+    shrunken = found.shrunken_mean()
+    for i in np.argsort(-shrunken, kind="stable"):
+        if shrunken[i] <= 0.0:
             break
         others = table.shape.holds(table.codes, found.inside[i])
         if np.count_nonzero(others & rows) <= MAX_COMMON_ROWS * np.count_nonzero(others):
