@@ -359,7 +359,7 @@ class ArmSet:
         name = None if self.names is None else self.names[index]
         points, weights = (None, None) if self.members is None else self.members[index]
         arm = Arm(index, descriptor, self.layout, name, points, weights)
-        return arm._with_names(self.space_of_all)
+        return arm.with_names(self.space_of_all)
 
     def named_arm(self, name: str) -> Arm:
         """Return the query with this name."""

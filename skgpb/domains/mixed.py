@@ -150,7 +150,7 @@ class MixedPartition(BoxPartition):
 
     def _cell_in(self, depth: int, index: int, box: np.ndarray) -> Cell:
         lower, upper = box[: self.tree.n_features].copy(), box[self.tree.n_features :].copy()
-        return Cell(depth, index, lower, upper, self.n_representatives)._with_names(self.space)
+        return Cell(depth, index, lower, upper, self.n_representatives).with_names(self.space)
 
 
 def rows_of_points(points: np.ndarray, space: ParameterSpace | None) -> np.ndarray:

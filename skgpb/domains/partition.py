@@ -470,7 +470,7 @@ class BoxPartition(Partition):
             for index in range(K * cell.index, K * cell.index + K):
                 with suppress(ValueError):  # fewer settings than K
                     children.append(self.cell_at(depth, index))
-        return Region(lower, upper, self.n_representatives)._with_names(self.space)
+        return Region(lower, upper, self.n_representatives).with_names(self.space)
 
     def row_set_with(self, node: int, given: np.ndarray) -> np.ndarray:
         """Return descriptor rows of a node whose first coordinates are replaced by ``given``."""
@@ -499,7 +499,7 @@ class BoxPartition(Partition):
         box, d = tree.box(node, node + 1)[0], tree.n_features
         lower, upper = box[:d], box[d:]
         spec = tree.center(node, node + 1) if self.at_center else self.n_representatives
-        return Cell(depth, index, lower, upper, spec)._with_names(self.space)
+        return Cell(depth, index, lower, upper, spec).with_names(self.space)
 
 
 class PoolPartition(Partition):

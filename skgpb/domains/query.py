@@ -73,8 +73,14 @@ class Query(ABC):
         """Freeze the fields of a class of :func:`with_fields`."""
         self.freeze(**{name: getattr(self, name) for name in self.arguments})
 
-    def _with_names(self, space: ParameterSpace | None) -> Self:
-        """Attach the names of the sides, and return the query."""
+    def with_names(self, space: ParameterSpace | None) -> Self:
+        """Attach the names of the sides, and return the query.
+
+        Parameters
+        ----------
+        space : ParameterSpace or None
+            The sides, by which ``params`` and ``repr`` name coordinates; None for no names.
+        """
         object.__setattr__(self, "_space", space)
         return self
 
@@ -94,7 +100,7 @@ class Query(ABC):
         """
         if self._space is space or (space is not None and self.points.shape[1] != space.n_axes):
             return True
-        there: list[Any] = PointsQuery(self.points)._with_names(space).settings
+        there: list[Any] = PointsQuery(self.points).with_names(space).settings
         here: list[Any] = self.settings
         if self._space is None or space is None:  # only the order of the sides can be compared
             there, here = ([dict(enumerate(s.values())) for s in each] for each in (there, here))
@@ -211,7 +217,7 @@ class Query(ABC):
 
 def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
     """Rebuild a query whose sides have names."""
-    return cls(*arguments)._with_names(space)
+    return cls(*arguments).with_names(space)
 
 
 def _may_be_equal(one: Any, other: Any) -> bool:

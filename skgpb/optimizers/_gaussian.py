@@ -739,7 +739,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts)._with_names(run.space)
+        return Region(lower, upper, (1,) * n + best.counts).with_names(run.space)
 
     def _observed_points(self) -> np.ndarray:
         """Return the observed points, or centres of observed regions, shape (n, d)."""

@@ -289,7 +289,7 @@ class Inputs:
 
     def attach_names(self, query: Any) -> Any:
         """Attach the names of the sides to a query that the domain did not make; return it."""
-        return query._with_names(self.space)
+        return query.with_names(self.space)
 
     def query(self, points: Any) -> Any:
         """Return the pending query with these points; a :class:`PointsQuery` if there is none."""
@@ -418,7 +418,7 @@ class IndirectInputs(Inputs):
 
     def attach_names(self, query: Any) -> Any:
         """Attach the names of the sides to a query; return it."""
-        return query._with_names(self.domain.space)
+        return query.with_names(self.domain.space)
 
     def query(self, points: Any) -> IndirectQuery:
         """Return the query of a row (q,) of numbers, or of settings."""

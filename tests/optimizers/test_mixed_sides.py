@@ -404,7 +404,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
 def region_beside(region, shift):
     step = shift * (np.arange(len(region.lower)) == 2)
     lower = np.clip(region.lower + step, region.lower * (step == 0), None)
-    return Region(lower, lower + region.upper - region.lower, region.counts)._with_names(
+    return Region(lower, lower + region.upper - region.lower, region.counts).with_names(
         region._space
     )
 

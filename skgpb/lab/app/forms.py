@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.lab.experiments.answers import read_answer, read_range
-from skgpb.lab.experiments.judgement import describe_surprise
+from skgpb.lab.experiments.judge import describe_surprise
 from skgpb.lab.experiments.records import LabRecord
 from skgpb.lab.experiments.sides import Side, exact, format_list, measured_number, number, values_in
 from skgpb.lab.experiments.texts import clean_text, quote_name, split_pair

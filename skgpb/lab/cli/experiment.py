@@ -34,7 +34,7 @@ from skgpb.lab.experiments.answers import read_range
 from skgpb.lab.experiments.blocks import describe_shift
 from skgpb.lab.experiments.changes import describe_change
 from skgpb.lab.experiments.export import write_table
-from skgpb.lab.experiments.judgement import (
+from skgpb.lab.experiments.judge import (
     answer_remark,
     describe_outcomes,
     describe_preferred_query,

@@ -19,10 +19,10 @@ from scipy import stats
 from skgpb import GPUCBOptimizer
 from skgpb.domains import Steps
 from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.pictures import draw_progress
 from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.table import read_answers
 from skgpb.lab.file_lock import FileLock
-from skgpb.plotting._progress import draw_progress
 from skgpb.utils.install import install_command
 
 pytest.importorskip("flask")
@@ -830,7 +830,7 @@ def test_nobody_waits_while_an_uploaded_table_is_read(run, path, monkeypatch):
         thread.join()
         return read_answers(*arguments, **options)
 
-    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    monkeypatch.setattr("skgpb.lab.experiments.notebook.read_answers", reading)
     window.send("/add", data="temperature\tsalt\tcatalyst\tyield\n50\t0,01\tA\t3,5\n")
     assert "are saved, 1 of them" in window.text
     assert run.history()[0]["note"] == "meanwhile"

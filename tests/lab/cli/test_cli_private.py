@@ -256,7 +256,7 @@ def test_census(epsilon, tmp_path):
         ),
         ({"epsilon": None}, "--target-range is for --epsilon"),
         ({"epsilon": None, "target-range": None, "delta": 1e-6}, "--delta is for --epsilon"),
-        ({"epsilon": None, "target-range": None, "noise": 1}, "--noise needs --budget"),
+        ({"epsilon": None, "target-range": None, "noise": 1}, "--noise is for --budget"),
     ],
 )
 def test_what_promises_nothing_is_refused(given, says, table, capsys):

@@ -19,7 +19,7 @@ from skgpb.lab import file_lock
 from skgpb.lab.cli import main
 from skgpb.lab.cli.experiment_picture import draw_experiment
 from skgpb.lab.experiments import Experiment
-from skgpb.plotting._words import WORDS
+from skgpb.plotting.words import WORDS
 from skgpb.surrogate import suboptimality_gap
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]

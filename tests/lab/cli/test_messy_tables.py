@@ -269,7 +269,7 @@ def test_dates_in_words_and_in_several_forms_are_dates(search, forms):
     assert status == 0, said
     first = DAYS[result["members"]].min()
     since = result["where"].removeprefix("day >= '").removesuffix("'")
-    assert DAYS[DAYS < first].max().isoformat() < since <= f"{first:%Y-%m-%d}"
+    assert DAYS[first > DAYS].max().isoformat() < since <= f"{first:%Y-%m-%d}"
     assert result["members"] == np.flatnonzero(first <= DAYS).tolist()
 
 

@@ -77,11 +77,11 @@ def test_a_value_with_a_cost_cannot_leave_its_list(run):
 @pytest.mark.parametrize(
     ("costs", "message"),
     [
-        ("20 +", "ends too early: a cost is like 20"),
+        ("20 +", "found the end; a cost is like 20"),
         ("5 when time = 10", "no side named 'when'"),
         ("5 if pressure = 3", "no side named 'pressure'"),
         ("3*time*time", "multiplies sides"),
-        ("3 <= time", "no side named '<'"),
+        ("3 <= time", "found '<=' at letter 3"),
         ("5 if catalyst = Fe", "catalyst must be Pd or Ni or Cu, got 'Fe'"),
         ("20 + catalyst", "catalyst is a list: write the cost of a value"),
         ("5 if time = 10", "time is no list: write the cost of a unit"),

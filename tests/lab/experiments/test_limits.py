@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import as_csv, write_table
-from skgpb.lab.experiments.judgement import limits_remark
+from skgpb.lab.experiments.judge import limits_remark
 from skgpb.lab.experiments.limits import format_limits, read_limits
 
 SIDES = ["heat=20:90", "time=1:60"]

@@ -208,7 +208,7 @@ def test_nobody_waits_while_a_table_is_read(tmp_path, monkeypatch):
         n_reads.append(1)
         return read_answers(*arguments, **options)
 
-    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    monkeypatch.setattr("skgpb.lab.experiments.notebook.read_answers", reading)
     with pytest.raises(ValueError, match="kind must be A or B, got 'C'"):
         run.add_table(table)  # what is wrong is said of what was known when it was read
     n_reads[:] = []
@@ -228,7 +228,7 @@ def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatc
             others.change(["x=0:2"], constraints="x <= 1.5")
         return read_answers(path, sides, *arguments, **options)
 
-    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    monkeypatch.setattr("skgpb.lab.experiments.notebook.read_answers", reading)
     run.add_table(tmp_path / "more.csv")
     assert seen == [(0.0, 1.0), (0.0, 2.0)]
     assert [entry["params"]["x"] for entry in run.history()] == [0.5]

@@ -5,7 +5,7 @@ import pytest
 
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.judgement import slip, surprise
+from skgpb.lab.experiments.judge import slip, surprise
 
 SLIPS = {"point forgotten": 10.0, "point displaced": 0.1}
 
