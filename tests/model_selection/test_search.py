@@ -44,6 +44,7 @@ from skgpb.surrogate.model import Model
 # stopping ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_search_ends_when_enough_is_known():
     def of_ridge(**settings):
         space = {"alpha": loguniform(1e-3, 1e3)}
@@ -549,7 +550,7 @@ def of_branches(n_iter, seed):
 
 
 def test_the_better_branch_gets_most_settings():
-    tried = [of_branches(25, seed) for seed in range(5)]
+    tried = [of_branches(25, seed) for seed in range(2)]
     assert all(sum(each["kind"] == "a" for each in settings) >= 15 for settings in tried)
     for settings in tried:
         # The first design goes into both.
@@ -563,6 +564,7 @@ class Cliff(Quadratic):
         return 0.97 + 0.01 * np.sin(9 * self.x) if self.x > 0.15 else 0.4 + self.x
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("estimator", "space", "data"),
     [
@@ -583,6 +585,7 @@ def test_a_plateau_with_a_cliff_is_no_contradiction(estimator, space, data):
         assert far.any() and (found.expected_scores_[far] < found.best_score_ - 0.1).all()
 
 
+@pytest.mark.slow
 def test_a_disaster_does_not_set_the_scale():
     """A model may diverge: that is no reason to take all others for equal."""
 
@@ -641,7 +644,7 @@ def test_a_space_of_estimators_is_left_out_of_a_file(tmp_path):
     assert back.ask().params == found.optimizer_.ask().params
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "engine",
     [
@@ -698,6 +701,7 @@ def test_a_search_learns_that_scores_on_the_same_folds_are_exact():
     assert (std < 0.02 * scores.std()).all()
 
 
+@pytest.mark.slow
 def test_an_estimator_that_is_random_is_noisy():
     class Random(Quadratic):
         def value(self):

@@ -69,6 +69,7 @@ MAKERS = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_family_says_how_far_it_may_be(name):
     opt = MAKERS[name]()
@@ -136,6 +137,7 @@ def test_stopped_run_is_the_beginning_of_the_whole_one():
     np.testing.assert_array_equal(result.history, history)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["cells", "tree", "balls"])
 def test_most_checks_are_decided_by_what_is_tracked(name, monkeypatch):
     drawn = 0
@@ -346,6 +348,7 @@ def test_intervals_stop_when_no_end_is_above():
     assert drawn.nfev <= result.nfev < 300
 
 
+@pytest.mark.slow
 def test_gap_by_intervals_bounds_functions_of_the_norm():
     """At every round of 20 functions: the intervals fail in at most a tenth of them."""
     kernel, failed, wider = Matern(0.2, nu=2.5), 0, []

@@ -357,6 +357,7 @@ def test_options_without_an_effect_are_refused(tmp_path, call, capsys, argv, say
     assert not list(tmp_path.glob("TABLE*"))
 
 
+@pytest.mark.slow
 def test_awkward_names(tmp_path, call):
     run = tmp_path / "versuch 7 µ.skgpb"
     names = ["oven temperature", "a=b", "µ-Größe", "n:1"]
@@ -523,7 +524,9 @@ def numbers_apart(lines):
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="needs a checkout with the documentation")
 @pytest.mark.usefixtures("own_seeds")
-@pytest.mark.parametrize(("page", "least"), [("experiment", 6), ("budgets", 1)])
+@pytest.mark.parametrize(
+    ("page", "least"), [pytest.param("experiment", 6, marks=pytest.mark.slow), ("budgets", 1)]
+)
 def test_the_page_shows_what_its_commands_print(page, least, tmp_path, monkeypatch, capsys):
     """All that is printed on the page, in its order; numbers to a hundredth, for rounding."""
     monkeypatch.chdir(tmp_path)
@@ -556,6 +559,7 @@ def test_a_slip_that_was_not_noticed_is_shown(tmp_path, capsys):
     assert " was meant." in out
 
 
+@pytest.mark.slow
 def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
     for _ in range(6):
         call(
