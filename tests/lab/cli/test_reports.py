@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from skgpb.lab.cli.averaged import AskedFinding, _matters
 from skgpb.lab.cli.counted import SCOPE, CountedFinding
 from skgpb.lab.cli.database_pictures import (
+    _draw_profile,
     _interval_ends,
     _merge_levels,
     _positions,
@@ -19,10 +20,12 @@ from skgpb.lab.cli.database_pictures import (
 )
 from skgpb.lab.cli.exact import member_entries
 from skgpb.lab.cli.finding import LONGEST, describe_rival, where_option
+from skgpb.lab.cli.pictures import PARTS
 from skgpb.lab.cli.private import privacy_remark
 from skgpb.lab.cli.words import listed
 from skgpb.lab.datasets.columns import Column
-from skgpb.lab.tables.levels import Moments
+from skgpb.lab.tables.conditions import Categories, Range
+from skgpb.lab.tables.levels import Levels, Moments
 
 GROUP = {
     "command": "search", "source": "sales.csv", "table": "the rows of sales.csv",
@@ -281,6 +284,80 @@ def test_merged_levels_have_the_moments_of_all_their_rows(seed):
         if len(part) > 1:
             half = 1.96 * part.std(ddof=1) / np.sqrt(len(part))
             assert_allclose([low[i], high[i]], [part.mean() - half, part.mean() + half])
+
+
+class Axes:
+    """Axes that keep what is drawn on them."""
+
+    def __init__(self):
+        self.drawn = []
+        self.xaxis = self
+
+    def __getattr__(self, name):
+        return lambda *given, **options: self.drawn.append((name, given))
+
+    def named(self, name):
+        return [given for each, given in self.drawn if each == name]
+
+
+def averages_of(n_levels, seed=0):
+    rng = np.random.default_rng(seed)
+    return Moments(rng.integers(2, 9, n_levels), rng.normal(size=n_levels), np.ones(n_levels))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    ("side", "span"), [(None, None), (Range(20.0), (20, 36)), (Range(None, 28.0), (12, 28))]
+)
+def test_numbers_are_drawn_in_the_middle_of_their_levels(missing, side, span):
+    levels = Levels("x", "number", edges=(16.0, 20.0, 28.0), missing=missing)
+    seen = averages_of(4 + missing)
+    axes = Axes()  # the outer levels are as wide as their neighbours
+    _draw_profile(levels, side, seen, axes)
+    ((x, mean),) = axes.named("plot")
+    assert_allclose(x, [14, 18, 24, 32])
+    assert_allclose(mean, seen.mean[:4])
+    ((_, low, high),) = axes.named("fill_between")
+    assert_allclose((low + high) / 2, mean)
+    assert_allclose((high - low) / 2, 1.96 / np.sqrt(seen.n[:4] - 1))
+    assert axes.named("axvspan") == ([] if span is None else [span])
+
+
+def test_many_levels_are_drawn_as_parts_and_empty_ones_not():
+    n = 100
+    levels = Levels("x", "number", edges=tuple(np.arange(1.0, n)))
+    seen = averages_of(n)
+    axes = Axes()
+    _draw_profile(levels, None, seen, axes)
+    ((x, mean),) = axes.named("plot")
+    assert len(x) == len(mean) == PARTS and np.all(np.diff(x) > 0)
+    seen.n[3] = 0
+    few = Moments(seen.n[:8], seen.mean[:8], seen.variance[:8])
+    axes = Axes()
+    _draw_profile(Levels("x", "number", edges=tuple(np.arange(1.0, 8))), None, few, axes)
+    ((x, mean),) = axes.named("plot")
+    assert_allclose(x, [0.5, 1.5, 2.5, 4.5, 5.5, 6.5, 7.5])
+    assert_allclose(mean, np.delete(few.mean, 3))
+
+
+@pytest.mark.parametrize("side", [None, Categories(("b", "c"))])
+def test_categories_are_drawn_at_their_places(side):
+    levels = Levels("x", "category", labels=("a", "b", "c", "d"), missing=True)
+    seen = averages_of(5)
+    seen.n[2] = 0
+    axes = Axes()
+    _draw_profile(levels, side, seen, axes)
+    points = {int(i): y for x, mean, _ in axes.named("plot") for i, y in zip(x, mean, strict=True)}
+    assert points == {i: seen.mean[i] for i in (0, 1, 3)}
+    groups = [x.tolist() for x, _, _ in axes.named("plot")]
+    assert groups == ([[0, 1, 3]] if side is None else [[0, 3], [1]])
+
+
+def test_lines_are_single_except_the_condition_for_a_database():
+    found = counted(sides={"two\nlines": "a\nb"}, exactly="SELECT WHERE x = 'a\nb'")
+    broken = [line for line in found.lines if "\n" in line]
+    assert len(broken) == 1 and broken[0].endswith(" WHERE x = 'a\nb'")
+    assert any("two lines" in line and "a b" in line for line in found.lines)
 
 
 def test_edges_of_whole_numbers_and_days_lie_between_them():
