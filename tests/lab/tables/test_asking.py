@@ -90,6 +90,15 @@ def test_the_posterior_is_that_of_the_rows():
     assert_allclose(cov, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize(("share", "kept"), [(0.0, 1.0), (0.5, 0.5), (0.99, 0.05), (3.0, 0.05)])
+def test_the_scale_is_what_noise_leaves_of_the_spread(share, kept):
+    table, groups, answers, _, _ = fitted()
+    spread = answers.var()
+    noise = share * spread * np.linspace(0.5, 1.5, len(answers))
+    model = GroupModel(table).fit(groups, answers, noise)
+    assert_allclose(model._constant, kept * spread)
+
+
 def test_variances_are_learned_down_the_slope_of_what_speaks_against_them(monkeypatch):
     learned = []
 
