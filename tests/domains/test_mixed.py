@@ -343,7 +343,7 @@ def test_what_represents_a_cell_are_values_of_each_side_as_far_apart_as_possible
     assert [tuple(each.values()) for each in found] == list(expected)
     for (_, axis), low, high in zip(space.axes, lower, upper, strict=True):
         ends = reach(axis, low, high)
-        if axis.discrete:
+        if axis.uses_columns:
             middles = axis.middles_of(np.array(axis.run(low, high)))
             assert ends == tuple(middles) and low < ends[0] < ends[1] < high
         else:
@@ -431,7 +431,9 @@ def test_sampled_cells_are_cells_of_their_depth(K):
             assert ((cell.lower <= lower) & (lower <= upper) & (upper <= cell.upper)).all()
             ends = zip(mixed.space.axes, cell.lower, cell.upper, lower, upper, strict=True)
             for (_, axis), a, b, low, high in ends:
-                expected = axis.middles_of(np.array(axis.run(a, b))) if axis.discrete else (a, b)
+                expected = (
+                    axis.middles_of(np.array(axis.run(a, b))) if axis.uses_columns else (a, b)
+                )
                 assert (low, high) == tuple(expected)
         if depth:
             assert len(everywhere) > 1

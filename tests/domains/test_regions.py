@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb.domains import Ball, Cell, PointsQuery
 from skgpb.domains.balls import Balls
 from skgpb.domains.contexts import ContextPartition
-from skgpb.domains.covering import ChebyshevCovering
+from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import BoxPartition, PoolPartition
 
 BOUNDS = np.array([[0.0, 1.0], [-2.0, 5.0]])
@@ -86,6 +86,30 @@ def test_balls_resolve_those_of_any_radius_and_those_inside(spec):
     for query in (strange, beyond, outside):
         with pytest.raises(ValueError, match="not a ball of this optimizer"):
             balls.resolve(query)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("covering", [ChebyshevCovering, EuclideanCovering])
+def test_a_ball_is_what_the_box_has_within_its_radius(seed, covering):
+    rng = np.random.default_rng(seed)
+    balls = Balls(BOUNDS, covering(2), (2, 2))
+    lower, upper = BOUNDS.T
+    center = np.where(rng.random(2) < 0.3, rng.integers(0, 2, 2), rng.random(2))
+    depth = int(rng.integers(0, 4))
+    ball, radius = balls.ball_at(center, depth), balls.covering.diameter / 2**depth
+    assert ball.radius == radius and ball.depth == depth
+    for corner, sign in ((ball.lower, -1.0), (ball.center, 0.0), (ball.upper, 1.0)):
+        expected = lower + np.clip(center + sign * radius, 0.0, 1.0) * (upper - lower)
+        assert_allclose(corner, expected)
+    t = rng.uniform(-1.0, 1.0, (200, 2))
+    points = balls.within(center, depth, t)
+    assert ((ball.lower <= points) & (points <= ball.upper)).all()
+    apart = (points - ball.center) / (upper - lower)
+    inside = ((lower < points) & (points < upper)).all(axis=1)
+    if covering is EuclideanCovering:
+        assert (np.linalg.norm(apart, axis=1) <= radius * (1 + 1e-12)).all()
+        inside &= np.linalg.norm(t, axis=1) <= 1.0
+    assert_allclose(apart[inside], radius * t[inside], atol=1e-12)
 
 
 def test_finer_balls_are_at_the_centre_of_a_ball_and_half_its_radius_away():

@@ -373,6 +373,14 @@ def test_integers_are_looked_up_in_a_table():
         axis = IntegerQuantile("n", distribution)
         for u in (asked, asked[:500]):
             assert_array_equal(axis._values(u), Quantile._values(axis, u))
+        # Numbers at the ends of the table and beyond have their probabilities as well.
+        for n in (0, 1, 2, 10, 11, 20, *range(len(axis._table[0]) - 2, len(axis._table[0]) + 3)):
+            cdf, pmf = distribution.cdf(n), distribution.pmf(n)
+            assert axis.edge(n) == pytest.approx(distribution.cdf(n - 1), abs=1e-15)
+            if pmf > 0.0:
+                u = np.array([axis.coordinate(n)])
+                assert u == pytest.approx(cdf - 0.5 * pmf, abs=1e-15)
+                assert_array_equal(axis._middles_of_values(np.array([float(n)])), u)
     numbers = range(10, 1001)
     assert [axis.value(axis.coordinate(n)) for n in numbers] == list(numbers)
 
@@ -446,7 +454,7 @@ def test_coordinates_and_values_of_an_axis_belong_together(name):
     assert len({type(value) for value in values} - {int, float}) == (name == "words")
     again = np.array([axis.coordinate(value) for value in values])
     found = [axis.value(u) for u in again.tolist()]
-    assert found == values or (not axis.discrete and found == pytest.approx(values, rel=1e-12))
+    assert found == values or (not axis.uses_columns and found == pytest.approx(values, rel=1e-12))
     assert_allclose(again, axis.snap(coordinates), atol=1e-9)
     assert_array_equal(axis.snap(again), axis.snap(axis.snap(again)))
     if axis.ordered:
@@ -473,7 +481,7 @@ def test_the_nearest_possible_value_is_found(name):
     wanted = np.random.default_rng(2).uniform(low - 0.1 * (high - low), high, 50)
     found = axis.numbers(axis.nearest_coordinates(wanted))
     if not hasattr(axis, "middles") or axis.n_settings > 1000:
-        step = 3.0 if name == "long range" else 1.0 if axis.discrete else 0.0
+        step = 3.0 if name == "long range" else 1.0 if axis.uses_columns else 0.0
         assert (np.abs(found - np.clip(wanted, low, high)) <= 0.5 * step + 1e-9 * high).all()
     else:
         possible = axis.numbers(axis.middles())
@@ -483,11 +491,11 @@ def test_the_nearest_possible_value_is_found(name):
         rounded = axis.rounded_to_grid(draws(axis))
         assert np.isin(rounded, axis.middles()).all()
         away = np.abs(axis.middles() - draws(axis)[:, None])
-        if axis.stepped:
+        if axis.has_steps:
             assert_allclose(np.abs(rounded - draws(axis)), away.min(axis=1), atol=1e-12)
     told = 0.5 * (low + high) + 0.013 * (high - low)
     between = axis.numbers(axis.between(np.array([told])))[0]
-    assert between == pytest.approx(told) or axis.discrete
+    assert between == pytest.approx(told) or axis.uses_columns
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -627,7 +635,9 @@ def test_named_sides_have_numbers_of_values_columns_and_ranges():
     space = ParameterSpace.from_bounds(NAMED)
     assert space.sides == list(NAMED) and space.names == [k for k in NAMED if k != "only"]
     assert_array_equal(space.n_values, [0, 0, 8, 3, 0])
-    assert space.longest_list == 3 and not space.ordered and space.discrete and space.has_settings
+    assert (
+        space.longest_list == 3 and not space.ordered and space.uses_columns and space.has_settings
+    )
     assert_array_equal(space.groups, [0, 1, 2, 3, 3, 3, 4])
     assert_allclose(space.bounds, [[20, 90], [0, 1], [0, 1], [0, 1], [0, 1]])
     ends = space.column_bounds
@@ -635,12 +645,12 @@ def test_named_sides_have_numbers_of_values_columns_and_ranges():
         ends, [[20, 90], [0, 1], [0, 1], *[[0, 0.5**0.5]] * 1, [0, 0], [0, 0.5**0.5], [0, 1]]
     )
     cube = space.copy_for_search(as_cube=True)
-    assert (cube.discrete, cube.as_cube, cube.asked_once, cube.has_settings) == (
+    assert (cube.uses_columns, cube.as_cube, cube.asked_once, cube.has_settings) == (
         False, True, False, False,
     )  # fmt: skip
     assert_allclose(cube.column_bounds, space.bounds)
     asked = space.copy_for_search()
-    assert (asked.discrete, asked.as_cube, asked.asked_once) == (True, False, True)
+    assert (asked.uses_columns, asked.as_cube, asked.asked_once) == (True, False, True)
     rng = np.random.default_rng(0)
     points = rng.uniform(*space.bounds.T, (20, 5))
     assert_array_equal(cube.snap(points), points)

@@ -275,6 +275,13 @@ def test_default_kernels_have_a_length_scale_for_each_side_in_its_units(name, sm
     space = ParameterSpace.from_bounds(SETTINGS[name])
     side, n = np.diff(space.bounds)[:, 0], space.n_axes
     kernel = settings_kernel(space, smooth, main_effects)
+    if name == "numbers":
+        expected = default_kernel(space.bounds, smooth, main_effects)
+        assert_allclose(kernel.theta, expected.theta)
+        assert_allclose(kernel.bounds, expected.bounds)
+        X = np.random.default_rng(0).uniform(*space.bounds.T, (9, n))
+        assert_allclose(kernel(X), expected(X))
+        return
     assert kernel.k1.constant_value == 1.0
     assert kernel.k1.constant_value_bounds == defaults.AMPLITUDE_LIMITS
     shape = kernel.k2

@@ -139,7 +139,7 @@ def test_queries_and_targets_have_covariances_that_follow_answers_and_moves(whit
 
 
 def test_rows_are_computed_in_parts_that_fit_into_memory(monkeypatch):
-    monkeypatch.setattr("skgpb.surrogate.pairs.BLOCK", 3 * len(ROWS))
+    monkeypatch.setattr("skgpb.surrogate.pairs.COVARIANCES_AT_ONCE", 3 * len(ROWS))
     gp = process(1.5 * RBF(0.4))
     gp.observe_tracked(2, 4.0, NOISE)
     pairs = PairCovariances(gp)

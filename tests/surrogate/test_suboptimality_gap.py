@@ -182,7 +182,7 @@ def test_draws_are_the_largest_of_joint_draws_however_many_at_once(n, size, monk
         np.diag(root @ root.T),
         lambda some: lambda i: (root @ root.T)[some, some[i]],
     )
-    monkeypatch.setattr("skgpb.surrogate.suboptimality_gap.BLOCK", size)
+    monkeypatch.setattr("skgpb.surrogate.suboptimality_gap.VARIATES_AT_ONCE", size)
     draw = gap._sampler(np.array([0, 2]), 0.0, 0.1)
     drawn = draw(n, rng)
     assert drawn.shape == (n,)
