@@ -1,6 +1,7 @@
 """Queries and the domains they come from: boxes, pools, balls, arms and indirect queries."""
 
 from skgpb.domains.allocations import Allocation
+from skgpb.domains.angle import Angle
 from skgpb.domains.arms import Arm
 from skgpb.domains.balls import Ball
 from skgpb.domains.box import Box
@@ -11,10 +12,12 @@ from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.integers import log_randint
 from skgpb.domains.partition import Cell
 from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.space import Side
 from skgpb.domains.steps import Steps
 
 __all__ = [
     "Allocation",
+    "Angle",
     "Arm",
     "Ball",
     "Box",
@@ -26,6 +29,7 @@ __all__ = [
     "PointsQuery",
     "Query",
     "Region",
+    "Side",
     "Steps",
     "log_randint",
 ]

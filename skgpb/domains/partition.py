@@ -305,7 +305,7 @@ class Partition(ABC):
 
 def points_per_axis(given: Any, d: int, space: ParameterSpace | None = None) -> tuple[int, ...]:
     """Return ``n_representatives`` of a box (a number, one for each axis, or None) as a tuple."""
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         if given is None:
             return points_per_side(space)
         return cap_counts(space, points_per_axis(given, d))
@@ -401,7 +401,7 @@ class BoxPartition(Partition):
     @property
     def sizes(self) -> np.ndarray | None:
         """Sides (n_sizes, d) of the boxes that are descriptors; None if they have many sizes."""
-        if self.at_center or (self.space is not None and self.space.discrete):
+        if self.at_center or (self.space is not None and self.space.uses_columns):
             return None
         d, (low, high) = self.tree.n_features, self.bounds.T
         depth = np.arange(self.max_depth + 2)[:, None]

@@ -116,7 +116,7 @@ class Query(ABC):
 
     def _spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
         """Return points (S, d) that represent a box: ``counts`` along each side, or all values."""
-        if self._space is not None and self._space.discrete:
+        if self._space is not None and self._space.uses_columns:
             return representatives_within(self._space, lower, upper, counts)
         return representatives(lower, upper, counts)
 

@@ -745,7 +745,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """Return the observed points, or centres of observed regions, shape (n, d)."""
         d = len(self.bounds_)
         run = self._run
-        if run.space is not None and run.space.discrete:
+        if run.space is not None and run.space.uses_columns:
             boxes = np.array([row[0] for row in run.history]).reshape(-1, 2 * d)
         else:
             boxes = self._gp.observed.rows
@@ -754,7 +754,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
 def prior_of_box(bounds: np.ndarray, space: ParameterSpace | None) -> Prior:
     """Return the prior of a default kernel over points of a box, or over settings."""
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         return kernel_on_settings(None, space).prior
     return default_prior(bounds)
 

@@ -168,7 +168,7 @@ def place_best_cell(
     space : ParameterSpace, default=None
         Names and scales of the sides of the box.
     """
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         return _place_mixed_cell(worth, seen, Placed(space, sides)).with_names(space)
     lower, d = bounds[:, 0], len(bounds)
     counts = points_per_axis(None, d)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.domains.space import Axis
+from skgpb.domains.space import Side
 from skgpb.plotting import drawing
 from skgpb.plotting.letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils.typing import Points
@@ -53,7 +53,7 @@ class CellMapDisplay(drawing.Display):
         Labels of the axes.
     value_name : str, default=None
         Name of the rewards, for labels.
-    sides : sequence of Axis, default=None
+    sides : sequence of Side, default=None
         Scale of each feature, for the ticks; None if coordinates are values.
 
     Attributes
@@ -90,7 +90,7 @@ class CellMapDisplay(drawing.Display):
     leaf_of: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
-    sides: Sequence[Axis] | None = None
+    sides: Sequence[Side] | None = None
 
     @classmethod
     def from_optimizer(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis
+from skgpb.domains.space import Side
 from skgpb.plotting import drawing
 from skgpb.plotting.letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils.typing import Setting
@@ -55,7 +55,7 @@ class PosteriorDisplay(drawing.Display):
         Name of the rewards, for labels.
     title : str, default=None
         Values of the features that are not drawn.
-    sides : sequence of Axis, default=None
+    sides : sequence of Side, default=None
         Scales of the drawn features, for the ticks; None if coordinates are values.
     within : ndarray of shape (n,) or (n, m), default=None
         Probability on the grid that all limits on other outcomes hold. The region where it is below
@@ -93,7 +93,7 @@ class PosteriorDisplay(drawing.Display):
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
     title: str | None = None
-    sides: Sequence[Axis] | None = None
+    sides: Sequence[Side] | None = None
     within: np.ndarray | None = None
     value_range: tuple[float, float] = drawing.EVERYTHING
 

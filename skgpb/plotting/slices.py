@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis
+from skgpb.domains.space import Side
 from skgpb.plotting import drawing
 from skgpb.plotting.inspection import feature_effects
 from skgpb.plotting.letters import add_legend, add_legend_of_figure, fit_labels
@@ -62,7 +62,7 @@ class SliceDisplay(drawing.Display):
         Name of the rewards, for labels.
     title : str, default=None
         Point through which the slices go.
-    sides : sequence of Axis, default=None
+    sides : sequence of Side, default=None
         Scales of the sides, for the ticks; None if coordinates are values.
     within : list of ndarrays, default=None
         Probability along each side that all limits on other outcomes hold. The region where it is
@@ -101,7 +101,7 @@ class SliceDisplay(drawing.Display):
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
     title: str | None = None
-    sides: Sequence[Axis] | None = None
+    sides: Sequence[Side] | None = None
     within: list[np.ndarray] | None = None
     value_range: tuple[float, float] = drawing.EVERYTHING
 

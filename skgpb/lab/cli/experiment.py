@@ -176,9 +176,9 @@ def _add_new(commands: Any) -> None:
         required=True,
         metavar="SIDE",
         help="what is set, and from where to where: NAME=LOW:HIGH, NAME=LOW:HIGH:log, "
-        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP or NAME=A,B,C. Numbers have three significant "
-        "digits unless a step is given; NAME=LOW:HIGH:any has none. Values with a comma stand "
-        "between quotes: 'NAME=\"1,4-dioxane\",DMF'",
+        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP, NAME=LOW:HIGH:periodic or NAME=A,B,C. Numbers "
+        "have three significant digits unless a step is given; NAME=LOW:HIGH:any has none. Values "
+        "with a comma stand between quotes: 'NAME=\"1,4-dioxane\",DMF'",
     )
     lists = {
         "constraints": "a rule for several sides, such as 'A + B <= 100' or 'A + B + C = 1'; may "

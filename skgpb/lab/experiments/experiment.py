@@ -152,10 +152,11 @@ class Experiment:
         sides : list of str or Side, or dict
             Names and ranges of the settings. A list of ``"temperature=20:90"``,
             ``"salt=1e-4:0.1:log"``, ``"n=1:10:int"``, ``"time=0:60:5"`` (in steps of 5),
-            ``"catalyst=A,B"``. Numbers have three significant digits of their range unless a step
-            is given; ``"temperature=20:90:any"`` allows any number of digits. Or a dict of names
-            and sides, each a text such as ``"20:90"``, a pair ``(low, high)``, a list of values, a
-            distribution of ``scipy.stats`` or a dict of :meth:`Side.as_dict`, see :meth:`Side.of`.
+            ``"wind=0:360:periodic"``, ``"catalyst=A,B"``. Numbers have three significant digits of
+            their range unless a step is given; ``"temperature=20:90:any"`` allows any number of
+            digits. Or a dict of names and sides, each a text such as ``"20:90"``, a pair
+            ``(low, high)``, a list of values, a distribution of ``scipy.stats`` or a dict of
+            :meth:`Side.as_dict`, see :meth:`Side.of`.
         constraints : str or list of str, default=()
             Linear equations and inequalities between sides that are numbers: ``"A + B <= 100"``,
             ``"A + B + C = 1"``. All queries and recommendations satisfy them. See

@@ -158,6 +158,7 @@ def test_one_value_is_said_once(tmp_path, capsys):
     assert "smokes = 1" in printed and "age = 61" in printed
 
 
+@pytest.mark.slow
 def test_the_report_says_the_verdict_and_has_pictures(search, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     report, picture = tmp_path / "report.html", tmp_path / "map.png"
@@ -240,6 +241,7 @@ def test_a_boolean_is_yes_or_no(tmp_path, capsys, end, more):
         assert f"member = {digit}" in printed
 
 
+@pytest.mark.slow
 def test_a_condition_of_hundreds_of_categories_is_for_programs(tmp_path, capsys):
     rng = np.random.default_rng(3)
     shops = rng.integers(0, 1000, 4000)
@@ -257,6 +259,7 @@ def test_a_condition_of_hundreds_of_categories_is_for_programs(tmp_path, capsys)
     assert said in printed and "'shop 1'" not in printed
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("last", "said"),
     [

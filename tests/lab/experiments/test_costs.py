@@ -40,6 +40,7 @@ def test_every_suggestion_has_its_cost_and_what_was_tried_is_spent(run):
     assert run.status()["spent"] == sum(paid)
 
 
+@pytest.mark.slow
 def test_a_dear_value_is_hardly_asked_where_cheap_ones_are_as_good(tmp_path):
     asked, sides = [], ["time=10:60", "catalyst=Pd,Ni,Cu"]
     for costs in ([], ["10", "200 if catalyst = Pd"]):

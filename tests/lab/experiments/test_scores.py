@@ -273,6 +273,7 @@ def test_hypervolume_is_that_of_inclusion_and_exclusion(m):
     assert_allclose(hypervolume(Y[pareto_mask(Y)]), total)
 
 
+@pytest.mark.slow
 def test_the_shell_takes_a_score(tmp_path, capsys):
     path = str(tmp_path / "run.skgpb")
 
