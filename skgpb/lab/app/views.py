@@ -235,20 +235,17 @@ def _about(best: dict[str, Any], block: str) -> str:
         f"{limits_remark(best)}is "
         f"{format_value(answered['answer'])}, of experiment {answered['query']}"
     )
-    apart = ""
-    if best["between_blocks"] is not None:
-        apart = (
-            f", and shift by about {best['between_blocks']:.2g} from one {block} to another; what "
-            f"is expected is for an average {block}"
-        )
     if scatter is None:
-        about += (
-            f". How much repeated results scatter is not known: nothing was repeated yet{apart}"
-        )
+        about += ". How much repeated results scatter is not known: nothing was repeated yet"
     elif scatter:
         about += (
             f". Repeated results scatter by about {scatter:.2g} around their average (standard "
-            f"deviation){apart}"
+            "deviation)"
+        )
+    if best["between_blocks"] is not None:
+        about += (
+            f". Results shift by about {best['between_blocks']:.2g} from one {block} to another; "
+            f"what is expected is for an average {block}"
         )
     if best["noise"]:
         about += (

@@ -739,7 +739,7 @@ def _block_shift(status: dict[str, Any], best: dict[str, Any], unit: str) -> lis
     if spread is None:
         return []
     return [
-        f"and shift by {format_value(spread, 3)}{unit} from one {status['block']} to another "
+        f"answers shift by {format_value(spread, 3)}{unit} from one {status['block']} to another "
         f"(standard deviation); what is expected is for an average {status['block']}"
     ]
 
