@@ -121,7 +121,7 @@ def are_equal(one: Any, other: Any) -> bool:
 # -- The run ---------------------------------------------------------------------------------------
 
 #: Result of a model of failures.
-Taught = TypeVar("Taught")
+FailureModel = TypeVar("FailureModel")
 
 #: An event of a run: its kind, followed by the values of this kind.
 Event = tuple[Any, ...]
@@ -154,14 +154,14 @@ def failure_table(failures: list[tuple[int, Any, str]], d: int) -> np.ndarray:
     return np.array(rows, dtype=dtype)
 
 
-def block_told(event: Event) -> str | None:
+def event_block_name(event: Event) -> str | None:
     """Return the name of the block of a "tell" event; None if it has none, or for other events."""
     return event[4] if event[0] == "tell" and len(event) > 4 else None
 
 
 @dataclass(frozen=True, eq=False)
 class CompletedEvaluation:
-    """An outcome that was not told yet, of an evaluation that started after ``n_events`` events."""
+    """The result, for ``tell``, of an evaluation that started after ``n_events`` events."""
 
     query: Any
     outcome: tuple[Any, Any]
@@ -174,10 +174,10 @@ class Evaluations:
     Attributes
     ----------
     batch : list of queries
-        Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
-        not changed.
+        Queries that ``run`` is evaluating, or whose results it has not passed to ``tell`` yet. The
+        list is replaced, not changed.
     arrived : list of CompletedEvaluation
-        Answers to be told next, by this call of ``run`` or a later one.
+        Results that this call of ``run``, or a later one, passes to ``tell`` next.
     """
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class Run:
     Parameters
     ----------
     given : dict
-        Copies of the parameters at the start, and defaults for those that the class does not have.
+        Copies of the parameters at the start, and defaults of parameters that the class lacks.
     seen : dict
         Parameters, as they are on the search.
 
@@ -204,14 +204,14 @@ class Run:
     n_told, n_fitted : int
         Number of answers, and of evaluations that were given to ``fit``.
     pending : dict
-        Queries being evaluated (None), and failed ones with the count of answers and failures at
-        which they may be asked again.
+        Queries being evaluated (None), and failed queries with the count of answers and failures
+        from which on ``ask`` may return them again.
     failures : list of tuples
         For each failure: the number of answers before it, the query and the reason.
     times : list of float
         Time of each answer and failure, in seconds since 1970; NaN if it is unknown.
     asked : list of queries
-        Queries that were asked since the last answer or failure; ``ask`` returns them again.
+        Queries since the last answer or failure; ``ask`` returns them again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before their answer.
     params : SimpleNamespace
@@ -225,7 +225,7 @@ class Run:
     parameters, newest, seen : dict
         Copies of the parameters at the start, copies of the latest ones, and the latest objects
         themselves, to notice a change by identity.
-    unsaid : list of str
+    unwarned : list of str
         Parameters that wait for the next ``fit``, and of which no warning was issued yet.
     rows : dict
         Number of rows of a table in a query, for the queries whose rows were counted.
@@ -250,7 +250,7 @@ class Run:
         self.params = SimpleNamespace(**given)
         self.parameters = self.newest = {name: given[name] for name in seen}
         self.seen = seen
-        self.unsaid: list[str] = []
+        self.unwarned: list[str] = []
         self.sign = Sign(given["direction"] == "minimize")
         self.seed: Any = None
         self.evaluations: Evaluations = Evaluations()
@@ -270,7 +270,7 @@ class Run:
         self.names: list[str] | None = None
 
     def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
-        """Set the names of the sides of all boxes; the arguments are those of ``checked_space``."""
+        """Set the names of the sides of all boxes; for the arguments see ``checked_space``."""
         own, space_of = self.params, partial(checked_space, optimizer=optimizer, sides=sides)
         actions = space_of(own.bounds, "bounds", keeps_settings=keeps_settings)
         contexts = space_of(own.context_bounds, "context_bounds")
@@ -290,7 +290,7 @@ class Run:
 
     @property
     def evaluating(self) -> list[Any]:
-        """Queries being evaluated, in the order in which they were asked."""
+        """Queries being evaluated, in the order in which ``ask`` returned them."""
         return [query for query, until in self.pending.items() if until is None]
 
     @property
@@ -322,7 +322,7 @@ class Run:
         """Return the number of the block of the last answer in the first ``n_events``, or 0."""
         for event in reversed(self.events[:n_events]):
             if event[0] in ("tell", "fit", "fail"):
-                return self.number_of(block_told(event))
+                return self.number_of(event_block_name(event))
         return 0
 
     def name_of(self, n_samples: int, sample: int) -> str | None:
@@ -343,9 +343,9 @@ class Run:
         self,
         fitted: np.ndarray,
         row_of: Callable[[Any], np.ndarray],
-        learn: Callable[[np.ndarray, np.ndarray], Taught],
+        learn: Callable[[np.ndarray, np.ndarray], FailureModel],
         n_failures: int | None = None,
-    ) -> Taught | None:
+    ) -> FailureModel | None:
         """Return the result of ``learn`` for the first ``n_failures`` failures.
 
         None before the first failure or the first observation.
@@ -373,7 +373,8 @@ class Run:
                     succeeded.append(float(kind == "tell"))
                     left -= kind == "fail"
             taught = learn(np.array(asked), np.array(succeeded))
-            # Two are kept: of all failures, and of those before the last answer, for candidates.
+            # Keep two models: of all failures, and of the failures before the last answer, by which
+            # the candidates were chosen.
             self._taught = dict([*self._taught.items(), (when, taught)][-2:])
         return self._taught[when]
 
@@ -388,7 +389,7 @@ class Run:
     def chances_of_regions(self, bounds: np.ndarray) -> SuccessProbabilities | None:
         """Return the model of failures of regions; None if it is no better than their rate."""
         found = self.outcomes_of_regions(bounds)
-        return found if found is not None and found.known else None
+        return found if found is not None and found.depends_on_query else None
 
     def first_free(self, places: list[int]) -> Any:
         """Return the first query that is not pending; ``places`` are indices of answers.
@@ -417,7 +418,7 @@ class Run:
             pending = self.pending
             if len(self.evaluating) == len(pending):
                 raise
-            self.release_failed()
+            self.release_failures()
             try:
                 query = propose()
             except AllPendingError:
@@ -440,9 +441,9 @@ class Run:
         self.n_told += 1
 
     def tell(self, query: Any, value: Any, noise: Any) -> bool:
-        """Record an answer; return whether it is the second one to a query asked once.
+        """Record an answer; return whether the same query has been answered by another worker.
 
-        That happens if ``ask`` returned the same query to two workers.
+        That happens if ``ask`` returned the query to two workers.
         """
         second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
         if second:
@@ -455,7 +456,7 @@ class Run:
         return second
 
     def fail(self, query: Any, reason: str) -> None:
-        """Record a failure; the query is not asked again for a while, longer each time."""
+        """Record a failure; ``ask`` does not return the query for a while, longer each time."""
         self.failures.append((self.n_told, query, reason))
         self.times.append(time())
         self.events.append(("fail", query, reason))
@@ -477,8 +478,8 @@ class Run:
         """Record the outcomes that were measured with the last answer."""
         self.events.append(("outcomes", query, outcomes))
 
-    def release_failed(self) -> None:
-        """Allow all failed queries to be asked again."""
+    def release_failures(self) -> None:
+        """Let ``ask`` return all failed queries again."""
         self.pending = dict.fromkeys(self.evaluating)
 
     def _release(self) -> None:
@@ -491,7 +492,7 @@ class Run:
         for query in due:
             del self.pending[query]
 
-    def setting(
+    def with_parameters(
         self, seen: dict[str, Any], changed: dict[str, Any], waiting: Collection[str]
     ) -> Self:
         """Return a copy of this run, with parameters that were set after the last event.
@@ -512,12 +513,12 @@ class Run:
             out.newest = self.newest | changed
             out.events = [*self.events, ("set", changed)]
             out.params = SimpleNamespace(**now | {name: changed[name] for name in ready})
-            out.unsaid = [name for name in self.unsaid if name not in changed] + sorted(
+            out.unwarned = [name for name in self.unwarned if name not in changed] + sorted(
                 name for name in changed.keys() - ready if not are_equal(changed[name], now[name])
             )
         return out
 
-    def until(self, n_events: int | None) -> Self:
+    def first_events(self, n_events: int | None) -> Self:
         """Return a copy of this run with its first ``n_events`` events; None stands for all."""
         if n_events is None:
             return self
@@ -530,12 +531,14 @@ class Run:
         return out
 
     def _resume(self) -> None:
-        """Count the answers, and check that they are those of the events."""
+        """Count the answers and failures, and check that the events have the same numbers."""
         kinds = [event[0] for event in self.events]
         self.n_told = len(self.history)
         if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
             raise ValueError("its answers and failures differ from its events")
-        names = dict.fromkeys(name for name in map(block_told, self.events) if name is not None)
+        names = dict.fromkeys(
+            name for name in map(event_block_name, self.events) if name is not None
+        )
         self.blocks = {name: number for number, name in enumerate(names, 1)}
 
 

@@ -113,9 +113,10 @@ class ActiveCells:
         self.asked: set[tuple[int, int]] = set()
 
     def available(self, pending: Collection[IndirectCell]) -> list[IndirectCell]:
-        """Return the cells that can be asked, by depth and index; if none is left, asked cells.
+        """Return the cells that can be the next query, by depth and index.
 
-        These are the leaves and their children, without the pending cells.
+        These are the leaves and their children, without the pending cells. If none is left, they
+        are the earlier queries.
         """
         nodes = self.leaves | self.children
         waiting = {(query.depth, query.index) for query in pending}
@@ -127,7 +128,7 @@ class ActiveCells:
         return [self._tree.cell(node) for node in sorted(free)]
 
     def farthest(self, pending: Collection[IndirectCell]) -> IndirectCell | None:
-        """Return the cell farthest from all asked and pending cells.
+        """Return the cell farthest from all answered and pending cells.
 
         It is one of the coarsest available cells below the root; None if there is none.
         """
@@ -184,7 +185,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     Conditional max-value entropy tree search (CMETS) maximises f from averages over cells or
     windows, where a finer resolution costs more.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------
@@ -304,9 +305,9 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
         costs = np.array([cell.cost for cell in cells])
         of_levels = super()._round(pending)
-        return of_levels.at(self._expected(pending), rows, self._noises_of(cells), costs)
+        return of_levels.at(self._expected_posterior(pending), rows, self._noises_of(cells), costs)
 
-    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
+    def _initial_query(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
         return self._cells.farthest(self._run.pending) if are_fewer(n, known) else None
 
     @property

@@ -37,7 +37,7 @@ class ESTOptimizer(Search):
     m is the expected maximum of independent arms [Wang2016]_, computed exactly. The largest reward
     is no lower bound of m here, because noise may have raised it. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ESTOptimizer(Search):
 
     optimum: float | None = None
 
-    _for_simple_regret = True
+    _seeks_simple_regret = True
     _are_standard_scores = True
 
     _parameter_constraints = {"optimum": [Real, None]}
@@ -81,6 +81,6 @@ class ESTOptimizer(Search):
         if self.optimum is None:
             m = expected_maximum(posterior.mean, posterior.std)
         else:
-            m = (self._run.sign.of(self.optimum) - posterior.offset) / posterior.scale
+            m = (self._run.sign.convert(self.optimum) - posterior.offset) / posterior.scale
         # A given optimum may be below the largest posterior mean, which then takes its place.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

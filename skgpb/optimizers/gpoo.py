@@ -52,9 +52,9 @@ class GPOOOptimizer(PartitionSearch):
     Optimistic tree search (Algorithm 1). The oracle answers with the noisy average of f over a
     cell. A Gaussian process on f gives every leaf of an adaptive K-ary partition a posterior mean
     and standard deviation. A round takes at most O(m t) for m leaves and t distinct queries; with
-    thousands of leaves, only those that may be the best are evaluated.
+    thousands of leaves, only leaves that may be the best are evaluated.
 
-    Other parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.PartitionSearch`.
 
     Parameters
     ----------
@@ -69,19 +69,19 @@ class GPOOOptimizer(PartitionSearch):
     random_state : int, RandomState instance or None, default=None
         Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     expansion : {"posterior", "before", "after"}, default="posterior"
-        Rule that decides which cells are split. Line 6 of the paper tests the cell that was asked;
-        its standard deviation may be read as the one before the reward of the round or after it.
-        "posterior" tests every leaf with its deviation after the reward, so that no evaluation is
-        spent on a cell whose average follows from answers about its neighbours. From 3,072 leaves
-        on it tests only the cell that was asked.
+        Rule that decides which cells are split. Line 6 of the paper tests the cell of the query,
+        and its standard deviation can be read as the one "before" the reward of the round or
+        "after" it. "posterior" tests every leaf with its deviation after the reward, so that no
+        evaluation is spent on a cell whose average follows from answers about its neighbours. From
+        3,072 leaves on it tests only the cell of the query.
 
     Notes
     -----
     *Ties.* Leaves whose b-values agree within a relative 1e-9 tie. Ties go to the lowest depth,
     then to the lowest index.
 
-    *Counted rows.* Where answers come with their ``count``, see :meth:`tell`, ``min_members`` is
-    the minimum number of rows of a cell that is split, asked again or recommended.
+    *Counted rows.* Where answers come with their ``count``, see :meth:`tell`, the search splits,
+    repeats and recommends only cells of at least ``min_members`` rows.
 
     *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
     has any, the one with the highest posterior mean.
@@ -127,20 +127,20 @@ class GPOOOptimizer(PartitionSearch):
                 reward = RowAverage(reward, count)
         return loop.tell(self, query, reward, alpha)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):
-            return super()._checked(query, reward, alpha)
+            return super()._validate_answer(query, reward, alpha)
         if self._run.params.pool is not None:
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
         # The base class checks the average as a number. An average over no rows has no number.
         value = float(reward) if reward.count else None
-        query, _, noise = super()._checked(query, value, alpha)
+        query, _, noise = super()._validate_answer(query, value, alpha)
         return query, reward, noise
 
     @property
-    def _below_min_members(self) -> list[int]:
+    def _small_cells(self) -> list[int]:
         """Nodes of the cells that have fewer than ``min_members`` rows by their counts."""
         run = self._run
         few = [query for query, n in run.rows.items() if n < run.params.min_members]
@@ -160,7 +160,7 @@ class GPOOOptimizer(PartitionSearch):
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
             return self.domain_.cell(0)
-        mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
+        mean, std = self._gp.moments([self.domain_.rows_of_query(cell) for cell in cells], std=True)
         value = (mean - self._gp.offset - caution * std) / self._gp.scale
         return cells[argmax_first(value, self._model.tie_scale)]
 
@@ -171,11 +171,11 @@ class GPOOOptimizer(PartitionSearch):
         run = self._run
         pending, gp = run.pending, self._gp
         beta = self._beta(run.n_told + 1 + len(pending))
-        if below := self._below_min_members:
+        if below := self._small_cells:
             excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
             excluded[below] = 1
         if pending:
-            gp = self._model.fantasize(map(self.domain_.block_of, pending))
+            gp = self._model.fantasize(map(self.domain_.rows_of_query, pending))
         return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
@@ -188,11 +188,11 @@ class GPOOOptimizer(PartitionSearch):
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         # A leaf has a slot with tracked moments; for any other query the rows of its points.
-        functional = slot if slot >= 0 else self.domain_.block_of(query)
+        functional = slot if slot >= 0 else self.domain_.rows_of_query(query)
         splits_left = self._splits_left
         mean, var = self._model.observe(functional, reward, alpha, renew=self._on_refit)
         beta_after = self._widths().beta() if self.beta == "rkhs" else beta
-        splits = slot >= 0 and self.domain_.splittable(node) and node not in self._below_min_members
+        splits = slot >= 0 and self.domain_.splittable(node) and node not in self._small_cells
         if splits:
             # Line 6, before the reward or after it (decision D-A2).
             before = self.expansion == "before"
@@ -201,18 +201,18 @@ class GPOOOptimizer(PartitionSearch):
         if splits:
             self._expand_all([node])
         if self.expansion == "posterior":
-            self._expand_known(beta_after, splits_left)
+            self._expand_certain_leaves(beta_after, splits_left)
         if node >= 0:
             self._tree.record(node, reward)
         run.close(query, reward, *self._model.to_user_units(mean, var), splits)
 
-    def _expand_known(self, beta: float, splits_left: int) -> None:
+    def _expand_certain_leaves(self, beta: float, splits_left: int) -> None:
         """Apply line 6 to every leaf: split the leaves whose confidence interval is narrow enough.
 
         ``splits_left`` is ``_splits_left`` at the start of the round.
         """
         posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
-        splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._below_min_members
+        splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._small_cells
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._variation, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
@@ -240,5 +240,5 @@ class GPOOOptimizer(PartitionSearch):
 
     @property
     def _splits_left(self) -> int:
-        """Number of cells that the search may still split before they are asked."""
+        """Number of cells that the search may still split before they are answered."""
         return (defaults.MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)

@@ -40,7 +40,7 @@ class EIOptimizer(Search):
     The incumbent is the largest posterior mean of all arms, not the best reward, which noise may
     have raised. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class EIOptimizer(Search):
 
     xi: float = 0.0
 
-    _for_simple_regret = True
+    _seeks_simple_regret = True
     _is_log_acquisition = True
 
     _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
@@ -108,7 +108,7 @@ class PIOptimizer(Search):
     The incumbent is the largest posterior mean of all arms, not the best reward, which noise may
     have raised. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class PIOptimizer(Search):
 
     xi: float = 0.01
 
-    _for_simple_regret = True
+    _seeks_simple_regret = True
     _are_standard_scores = True
 
     _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}

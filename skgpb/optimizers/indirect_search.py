@@ -88,7 +88,7 @@ class IndirectParameters(ModelParameters):
     A query a is answered with a noisy conditional expectation E[f(X) | A = a]. The target is the x
     where f itself is largest. Which class is for which problem: :ref:`which-class`.
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class IndirectParameters(ModelParameters):
         Method that learns the hyperparameters of a given ``kernel`` from the answers, by
         marginal likelihood. None keeps them. The default kernel is always learned.
         "consistent", if queries are chosen by the posterior of f, uses several length scales in
-        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        turn and drops a length scale if no f of the norm in ``guarantee`` fits the answers
         (:doc:`/user_guide/guarantees`).
     relearn : "growing", "doubling", int or None, default="growing"
         When to refit: whenever the number of observations has grown by a quarter or doubled
@@ -136,8 +136,8 @@ class IndirectParameters(ModelParameters):
     n_points : int, default=2500
         Number of points of the domain on which draws of f are maximised.
     n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        Size of the initial design: distinct queries, spread evenly, before the first query by the
+        acquisition function. Earlier answers count. None means 10, up to 25 with a narrow
         blur on the line, and 0 if the kernel of f is given or queries differ in cost.
     model_noise : "auto" or float, default="auto"
         Variance of the error of the learned p(x | a), which is added to the noise of every answer.
@@ -415,10 +415,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
 
-    def _expected(self, pending: list[Any]) -> GaussianProcess:
+    def _expected_posterior(self, pending: list[Any]) -> GaussianProcess:
         """Return the posterior given the expected answers to pending queries."""
-        blocks = [self.domain_.block_of(query) for query in pending]
-        return self._gp.fantasize(blocks, self._noises_of(pending)) if pending else self._gp
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        return self._gp.fantasize(row_sets, self._noises_of(pending)) if pending else self._gp
 
     @property
     def _settings(self) -> np.ndarray:
@@ -432,7 +432,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._gp)
 
-    def _blocks_of(self, queries: Any) -> np.ndarray:
+    def _row_sets_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
         inputs: Any = self._inputs
         each = inputs.each(queries)
@@ -470,20 +470,20 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     @property
     @reading_log
     def history_(self) -> np.ndarray:
-        """Every answer told since the start, a structured array.
+        """Every answer since the start, a structured array.
 
         Fields: ``round`` (from 1); ``descriptor`` (2 q,), the box [lower, upper] of the query;
-        ``reward``; ``mean`` and ``std``, the posterior of the answer before it was told, std
+        ``reward``; ``mean`` and ``std``, the prediction of the answer before it arrived, std
         without its noise; the row ``a`` and ``cost`` of the query.
         """
         check_is_fitted(self, "bounds_")
         run = self._run
-        queries, record = self.domain_, run.until(self._dirty)
+        queries, record = self.domain_, run.first_events(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
         d, cost = len(queries.bounds), ("cost", np.float64)
-        return history_table(rows, d, run.sign.of, a, cost)
+        return history_table(rows, d, run.sign.convert, a, cost)
 
 
 @dataclass(eq=False, repr=False)
@@ -491,7 +491,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     """Base class for your own acquisition function over indirect queries: rows, or a box of rows.
 
     A subclass implements :meth:`acquisition`. :class:`~skgpb.IndirectTargetsOptimizer` has it as a
-    parameter. Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
+    parameter. Other parameters are inherited from :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------
@@ -528,9 +528,9 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
     *Ties.* Ties go to the query nearest to the centre of the candidates.
 
-    *Repeats.* A query is asked again, up to four times in all, if its answers lie two standard
-    deviations above their prediction from all other answers. They may be on a peak as narrow as the
-    blur. Repeats need a learned kernel and learned noise.
+    *Repeats.* ``ask`` returns a query again, up to four times in all, if its answers lie two
+    standard deviations above their prediction from all other answers. They may be on a peak as
+    narrow as the blur. Repeats need a learned kernel and learned noise.
 
     *Batches.* ``ask(n)`` chooses each query given the expected answers to pending queries.
     """
@@ -598,7 +598,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         best = slots[tied(values[slots], self._unit_of_values(round))]
         return self.domain_.most_central(best)
 
-    def _improved(
+    def _refine_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> IndirectQuery:
         queries, box = self.domain_, self.domain_.box
@@ -614,10 +614,10 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             gp, rows_of = known
             there = round.at(gp, rows_of(A), np.broadcast_to(noises, len(A)), queries.costs_of(A))
-            found = self._scores(feasibility.weighed(there, A, self.targets_.rows))
+            found = self._scores(feasibility.weight_round(there, A, self.targets_.rows))
             if feasibility.is_certain:
                 return found
-            return np.where(feasibility.hopeless(A) | ~np.isfinite(found), lowest, found)
+            return np.where(feasibility.hopeless_mask(A) | ~np.isfinite(found), lowest, found)
 
         slots = np.arange(len(values)) if free is None else free
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]
@@ -633,10 +633,12 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         The function maps queries (n, q) to the rows of this posterior. None if no local search is
         possible.
         """
-        return self._expected(list(self._run.pending)), self.domain_.kernel.rows_of_queries
+        return self._expected_posterior(
+            list(self._run.pending)
+        ), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
-        """Return the unit of scores in which ties are found: 1 per unit cost, at most 1.
+        """Return the unit of scores for the comparison of ties: 1 per unit cost, at most 1.
 
         None means that the scores themselves have a size.
         """

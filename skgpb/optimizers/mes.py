@@ -44,7 +44,7 @@ class MESOptimizer(Search):
     With ``queries`` or ``targets``, as for :class:`~skgpb.KGOptimizer`, the information is about
     the maximum over the targets, per unit cost.
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class MESOptimizer(Search):
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
-    _for_simple_regret = True
+    _seeks_simple_regret = True
     _is_log_acquisition = True
 
     @locked
@@ -129,7 +129,7 @@ class MESOptimizer(Search):
         """
         if self.optimum is not None:
             return np.array(
-                [(self._run.sign.of(self.optimum) - posterior.offset) / posterior.scale]
+                [(self._run.sign.convert(self.optimum) - posterior.offset) / posterior.scale]
             )
         if self.max_values == "draws":
             return posterior.draws(self.n_max_values).max(axis=1)

@@ -48,8 +48,8 @@ from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._feasibility import (
+    AnswerWithOutcomes,
     Feasibility,
-    Measured,
     SuccessProbabilities,
     check_spelling,
     checked_limits,
@@ -69,7 +69,7 @@ from skgpb.optimizers._sets import (
     PosteriorCache,
     Recommendation,
     TargetSizes,
-    best_answered,
+    best_answered_query,
     differs,
 )
 from skgpb.optimizers._stopping import Rivals
@@ -156,7 +156,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _target_sizes: TargetSizes | None = None
     _has_costs = True
     _cost_model: CostModel
-    # Cost of all answers told since the start.
+    # Cost of all answers since the start.
     _spent: float
 
     # -- the rule ---------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     @abstractmethod
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the acquisition function of each query, before its cost is taken into account.
+        """Return the acquisition function of each query, not divided by its cost.
 
         Parameters
         ----------
@@ -186,23 +186,23 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _choose(self, context: np.ndarray | None) -> Any:
         if context is not None:
             n, rng = self._run.n_told, self._rng_of_candidates
-            self._cache.enter(context, n, rng, self._rows_seen)
-        first = self._first_arm()
+            self._cache.enter(context, n, rng, self._observed_centers)
+        first = self._next_initial_query()
         return self._best_by_rule() if first is None else first
 
     @property
-    def _asks_once(self) -> bool:
+    def _answers_are_fixed(self) -> bool:
         """True if a second answer to a query would be the same number."""
         run = self._run
         return run.space is not None and run.space.asked_once
 
     def _query_to_replicate(self) -> Any:
-        if self._asks_once:
+        if self._answers_are_fixed:
             return None
         again = super()._query_to_replicate()
         unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
-        if unclear and self._first_arm() is None:
-            best = best_answered(self.domain_, self._model, "best_observed")
+        if unclear and self._next_initial_query() is None:
+            best = best_answered_query(self.domain_, self._model, "best_observed")
             return None if best in self._run.pending else best
         return again
 
@@ -217,15 +217,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         loop.begin(self)
         self._refresh()
-        given = self._run.pending if pending is None else map(self._inputs.resolved, pending)
+        given = self._run.pending if pending is None else map(self._inputs.resolve, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
-        costs, noises = self._cost_model.of_round(self._model.alpha)
+        costs, noises = self._cost_model.costs_and_noises(self._model.alpha)
         noises = noises + self._model.model_noise
-        blocks = [self.domain_.block_of(query) for query in pending]
-        known = self._cache.known(pending, blocks, self._noises_of(pending))
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        known = self._cache.joint_posterior(pending, row_sets, self._noises_of(pending))
         return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
@@ -241,7 +241,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         posterior = self.posterior()  # before all else: it moves the candidates
         feasibility, settings = self._feasibility(self._run.evaluating), self._settings
-        round = feasibility.weighed(posterior, settings, self.targets_.rows)
+        round = feasibility.weight_round(posterior, settings, self.targets_.rows)
         return round, feasibility.mask_hopeless(self._scores(round), settings)
 
     def _scores(self, round: Round) -> np.ndarray:
@@ -288,12 +288,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         free = self._free_slots(round.n_queries)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
-            return self.domain_.arm(best_of(round.query_var / round.cost, free))
+            return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
         if self._repeats_for_gain:
             slot = self._prefer_new_query(round, values, free, slot)
-        return self._improved(round, values, free, slot)
+        return self._refine_query(round, values, free, slot)
 
-    def _improved(
+    def _refine_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> Any:
         """Return the query of a slot; a subclass may return a better one between the candidates."""
@@ -301,10 +301,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:
         """Return the slot of the best query, among the slots ``free`` unless these are None."""
-        return best_of(values, free)
+        return argmax_among(values, free)
 
     @property
-    def _for_simple_regret(self) -> bool:
+    def _seeks_simple_regret(self) -> bool:
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
 
@@ -319,71 +319,71 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
         learned = run.params.kernel is None
-        return separate and learned and self._for_simple_regret and self._is_observable
+        return separate and learned and self._seeks_simple_regret and self._is_observable
 
     @property
     def _is_exhausted(self) -> bool:
         """True if every feasible query has an exact answer and only the recommendation counts."""
         if not (
-            self._for_simple_regret and self._is_observable and not self._cache.queries.follows
+            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
         ):
             return False
         run = self._run
         space, rows = run.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(run.evaluating).hopeless(rows)
+        left = ~self._feasibility(run.evaluating).hopeless_mask(rows)
         if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
-        return bool(rows_among(rows[left], self._gp.observed.rows).all())
+        return bool(membership_mask(rows[left], self._gp.observed.rows).all())
 
     def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> int:
-        """Return ``slot``, or another slot if its query was asked before and gains less.
+        """Return ``slot``, or another slot if its query is a repeat and gains less.
 
         The gain is the expected increase of the largest mean by an answer, per unit cost. The
-        result has the largest gain among all queries that were asked and the new query with the
-        best score.
+        result has the largest gain among all answered and pending queries and the new query with
+        the best score.
         """
         run = self._run
         asked, rows = self._observed_rows_with(run.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
-        known = rows_among(rows, asked)
+        known = membership_mask(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(run.evaluating).hopeless(rows)
+        hopeless = self._feasibility(run.evaluating).hopeless_mask(rows)
         new, again = free[~(known | hopeless)[free]], free[known[free]]
         if not len(new):
             return slot
-        both = np.append(again, best_of(values, new))
+        both = np.append(again, argmax_among(values, new))
         gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
-        return best_of(gains, both[::-1])
+        return argmax_among(gains, both[::-1])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
-        """Return the slots of the queries that may be asked; None if all may be.
+        """Return the slots of the queries that ``ask`` may return; None for all.
 
         Raises
         ------
         AllPendingError
-            If no query may be asked.
+            If ``ask`` may return no query.
         """
         run = self._run
         pending = list(run.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
-        if wanted is None and not pending and not self._asks_once:
+        if wanted is None and not pending and not self._answers_are_fixed:
             return None
         free = np.ones(n_queries, dtype=bool)
-        if self._asks_once:
+        if self._answers_are_fixed:
             tried = self._observed_rows_with(query for _, query, _ in run.failures)
-            free &= ~rows_among(self.domain_.rows, tried)
+            free &= ~membership_mask(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
         if wanted is not None and wanted.is_due(run.n_told, self._spent, pending, self._cost_model):
             free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
-            if self._asks_once:
+            if self._answers_are_fixed:
                 raise AllPendingError(f"all {n_queries} settings were asked, each of them once")
             raise AllPendingError(
                 f"all {n_queries} {'arms' if self._targets_are_queries else 'queries'} are "
@@ -401,7 +401,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._set_model(self._model.with_effects())
             self._on_refit()
         self._cache.observing(slot, self._model.noise_of(alpha))
-        what = slot if slot >= 0 else self.domain_.block_of(query)
+        what = slot if slot >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
         price = self._cost_model.cost_of(query)
         self._spent += price
@@ -428,7 +428,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             lambda: self._feasibility(n_failures=before).utility(),
         )
 
-    def _first_arm(self) -> Any:
+    def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial = self._n_initial
         if n_initial <= self._filled:
@@ -436,17 +436,17 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self._run
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
-        # Failed queries do not count, but nothing near them is asked again.
+        # A failed query does not count, but the design has no other query near it.
         failed = self._rows_of_queries([query for _, query, _ in run.failures])
         if not (run.n_told or run.pending or len(failed)):
             # An invalid rule raises its error before anything is evaluated.
             self.acquisition(self.posterior())
-        arm = self._spread(n_initial, known, failed)
+        arm = self._initial_query(n_initial, known, failed)
         if arm is None and not evaluated:
             self._filled = n_initial
         return arm
 
-    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
+    def _initial_query(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
         """Return a query of an initial design of size n; None if earlier queries complete it.
 
         ``known`` (m, n_columns) are the rows of earlier queries and answers, and ``failed``
@@ -460,8 +460,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows (n, n_columns) of the functionals of queries."""
-        blocks = map(self.domain_.block_of, queries)
-        return np.concatenate([self._gp.observed.rows[:0], *blocks])
+        row_sets = map(self.domain_.rows_of_query, queries)
+        return np.concatenate([self._gp.observed.rows[:0], *row_sets])
 
     @property
     @locked
@@ -473,7 +473,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if run.params.kernel is not None:
             return 0
         longest = 0
-        if self._for_simple_regret and run.space is not None and self.domain_.is_discretization:
+        if self._seeks_simple_regret and run.space is not None and self.domain_.is_discretization:
             longest = run.space.longest_list  # the design should contain each of its values
         return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 
@@ -488,7 +488,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self._run
         return np.random.default_rng([run.seed, run.n_told, run.n_fitted, 1])
 
-    def _rows_seen(self) -> np.ndarray:
+    def _observed_centers(self) -> np.ndarray:
         """Return the rows (n, n_columns) of the observed points, or of the centres of regions."""
         return self._functionals_at(self._observed_points())
 
@@ -517,7 +517,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; the tracked functionals are of another one."""
-        _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
+        _, targets = self._cache.sets_in_context(
+            context, self._rng_of_candidates, self._observed_centers
+        )
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
         recommendation = replace(self._recommendation(), targets=targets)
@@ -574,14 +576,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             method = self._recommendation().method if loop.has_data(self) else "posterior"
         method = checked_method(method, self._methods)
         loop.check_has_data(self)
-        there = self._contexts.checked(context)
+        there = self._contexts.validate(context)
         if method in ANSWERED:
             if not self._can_ask_targets or side is not None:
                 raise ValueError(
                     f"method={method!r} needs targets that are the queries, and neither side nor "
                     "context; use method='posterior'"
                 )
-            answered = self._recommendation().answered(method)
+            answered = self._recommendation().best_answered_query(method)
             if answered is None:
                 raise ValueError(
                     f"method={method!r} needs an answered query that is no outlier and keeps all "
@@ -627,21 +629,21 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._cache.track()
         # A kernel that does not accept the rows raises its error before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
-        self._update_derived()
+        self._update_derived_values()
 
     def _resume(self) -> None:
         self._cache.invalidate(self._gp)
         self._cache.track()
-        self._update_derived()
+        self._update_derived_values()
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Read the costs and noise variances of the queries from the parameters."""
         run = self._run
         self._cost_model = CostModel(queries, run.params.cost, run.params.alpha)
 
-    def _on_params_changed(self) -> None:
+    def _on_set_params(self) -> None:
         self._set_costs(self._cache.sets[0])
-        super()._on_params_changed()
+        super()._on_set_params()
 
     def _on_refit(self) -> None:
         self._cache.invalidate(self._gp)
@@ -653,8 +655,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        query, value, noise = super()._checked(query, reward, alpha)
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        query, value, noise = super()._validate_answer(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
             noise = self._cost_model.noise_of(query, self._model.alpha)
         return query, value, noise
@@ -675,8 +677,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # -- comparison with alternatives ---------------------------------------------------------
 
-    def _dissent(self, best: Any) -> dict[str, str]:
-        found = None if best is None else self._preferred(best, self._run.told_queries())
+    def _prediction_note(self, best: Any) -> dict[str, str]:
+        found = (
+            None if best is None else self._better_predicted_query(best, self._run.told_queries())
+        )
         if found is None:
             return {}
         query, (there, here) = found
@@ -684,7 +688,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return {"predict": f"{said} recommendation: it averages over models"}
 
     @locked
-    def _preferred(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
+    def _better_predicted_query(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
         """Return the answered query with the largest mean by ``predict``, and two means (2,).
 
         The means are of the query and of ``best``. None if the mean of ``best`` is not exceeded, or
@@ -693,23 +697,23 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if not (self._can_ask_targets and told):
             return None
         if len(told) > N_COMPARED:
-            means = self._gp.moments(self._blocks_of(told))
+            means = self._gp.moments(self._row_sets_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
-        blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
-        means = (self._model.mixture or self._gp).moments(blocks)
-        values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
+        row_sets, kept = self._row_sets_of([*told, best]), self._feasibility().limits_mask
+        means = (self._model.mixture or self._gp).moments(row_sets)
+        values = means[:-1] if kept is None else np.where(kept(row_sets[:-1]), means[:-1], -inf)
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], self._gp.scale):
             return None
-        return told[top], self._run.sign.of(means[[top, -1]])
+        return told[top], self._run.sign.convert(means[[top, -1]])
 
     def _comparison(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
-            rows = self.targets_.block_of(best)
+            rows = self.targets_.rows_of_query(best)
         gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._feasibility().limits
         if limits is not None:
-            rivals = rivals[~limits.hopeless(rivals)]
+            rivals = rivals[~limits.hopeless_mask(rivals)]
         return Rivals(rivals, gp, rows, self._widths, self._model.possible(gp))
 
     # -- history ------------------------------------------------------------------------------
@@ -728,11 +732,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self.domain_.layout.task_column != 0.0:
             return super().history_
         run = self._run
-        record = run.until(self._dirty)
+        record = run.first_events(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
         further = ("expanded", np.bool_), ("task", np.intp)
-        return history_table(rows, self.n_features_in_, run.sign.of, *further)
+        return history_table(rows, self.n_features_in_, run.sign.convert, *further)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -752,8 +756,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. Which class is for
-    which problem: :ref:`which-class`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`. Which class is
+    for which problem: :ref:`which-class`.
 
     Parameters
     ----------
@@ -793,8 +797,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
     n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers near a query of the design replace it. Cells
+        Size of the initial design: distinct queries, spread evenly, before the first query by the
+        acquisition function. Earlier answers near a query of the design replace it. Cells
         have all sizes in turn, or the sizes of ``targets`` if ``kernel`` is None and such cells
         cost no more than others. In a box every value of a list occurs about equally often. None
         means 0 with a kernel and 10 without. If only the recommendation counts (EI,
@@ -859,18 +863,18 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). It is used as soon as it
     predicts better than the rate of success does. The value of a query is then discounted by its
-    probability of success: an improbable success counts as the worst answer so far. Queries that
-    hardly ever succeed are not asked while others are left. The recommendation is an answered
+    probability of success: an improbable success counts as the worst answer so far. ``ask`` returns
+    no query that hardly ever succeeds while others are left. The recommendation is an answered
     query, or a target that succeeds almost surely.
 
     *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
     the answers that came with the outcome. The improvement of a query upon the best answered query
     within all limits is weighted by the probability that the limits hold, as in [Gardner2014]_ for
     expected improvement. While no answered query is within all limits, it is the improvement upon
-    the worst answer. Queries whose probability is below 0.5 % are not asked while others are left.
-    The knowledge gradient may ask queries beyond the limits, if these are the most informative
-    about targets within. The recommendation is an answered query that keeps all limits with a
-    probability of at least 95 %, or another such target, or else the target of the largest
+    the worst answer. ``ask`` returns no query whose probability is below 0.5 % while others are
+    left. The knowledge gradient may ask queries beyond the limits, if these are the most
+    informative about targets within. The recommendation is an answered query that keeps all limits
+    with a probability of at least 95 %, or another such target, or else the target of the largest
     probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
     standard deviations.
 
@@ -991,7 +995,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             self.n_candidates,
         )
         seed = seed_of_run(self.random_state, self._replay)
-        kernel, sets = feedback.over_rows(), feedback.sets(seed)
+        kernel, sets = feedback.row_kernel(), feedback.sets(seed)
         self._set_costs(sets[0])
         prior, noise = feedback.default_prior, feedback.usual_noise
         self._start_surrogate(kernel, feedback.n_columns, seed, prior, noise)
@@ -1003,7 +1007,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         self._track(
             PosteriorCache(
-                sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
+                sets, self._gp, optimistic=feedback.rows_are_boxes, over_tasks=feedback.n_tasks > 0
             )
         )
 
@@ -1061,27 +1065,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             reward = [
                 one
                 if (what, where) == (None, None)
-                else Measured(one, what, None if one is None else where)
+                else AnswerWithOutcomes(one, what, None if one is None else where)
                 for one, what, where in zip(*each, strict=True)
             ]
         else:
-            reward = Measured(reward, outcomes, block)
+            reward = AnswerWithOutcomes(reward, outcomes, block)
         return loop.tell(self, query, reward, alpha)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
-            reward = Measured(*reward)
-        number = reward.reward if isinstance(reward, Measured) else reward
-        query, value, noise = super()._checked(query, number, alpha)
+            reward = AnswerWithOutcomes(*reward)
+        number = reward.reward if isinstance(reward, AnswerWithOutcomes) else reward
+        query, value, noise = super()._validate_answer(query, number, alpha)
         run = self._run
-        if isinstance(reward, Measured):
+        if isinstance(reward, AnswerWithOutcomes):
             check_spelling(reward.outcomes or {}, run.params.limits)
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
                     f"block={reward.block!r} and kernel={run.params.kernel!r}"
                 )
-            value = Measured(value, reward.outcomes, reward.block)
+            value = AnswerWithOutcomes(value, reward.outcomes, reward.block)
         return query, value, noise
 
     def _feasibility(
@@ -1098,7 +1102,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
         taught = run.outcomes(
             self._gp.observed.rows[: run.n_fitted],
-            lambda query: domain.block_of(query).mean(axis=0),
+            lambda query: domain.rows_of_query(query).mean(axis=0),
             learn,
             n_failures,
         )
@@ -1124,23 +1128,23 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     @locked
-    def _beyond_limits(self) -> np.ndarray:
+    def _limit_violation_mask(self) -> np.ndarray:
         run = self._run
         limits = checked_limits(run.params.limits)
-        return run.beyond(limits) if limits else super()._beyond_limits()
+        return run.beyond(limits) if limits else super()._limit_violation_mask()
 
     @locked
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
         run, found = self._run, []
         limits = checked_limits(run.params.limits)
-        blocks = self._blocks_of([best]) if limits else []
+        row_sets = self._row_sets_of([best]) if limits else []
         for name, (low, high) in limits.items():
             model = self._outcomes.model_of(name, run, self._model.options)
             each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
             each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
             each |= dict.fromkeys(("mean", "std", "probability"))
             if model.n_answers:
-                mean, std = model.process.moments(blocks, std=True)
+                mean, std = model.process.moments(row_sets, std=True)
                 hold = probability_between(low, high, mean, std)
                 each |= {
                     "mean": float(mean[0]),
@@ -1163,15 +1167,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         """
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
-        return np.ones(len(rows)) if limits is None else limits.hold(rows)
+        return np.ones(len(rows)) if limits is None else limits.probability(rows)
 
 
-def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:
+def argmax_among(values: np.ndarray, slots: np.ndarray | None) -> int:
     """Return the index of the largest value, the first of ties; among ``slots`` if not None."""
     return argmax_first(values) if slots is None else int(slots[argmax_first(values[slots])])
 
 
-def rows_among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+def membership_mask(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return a mask (n,) of the rows (n, c) that are also rows of ``others`` (m, c)."""
     known = {row.tobytes() for row in others + 0.0}  # adding 0.0 turns -0.0 into 0.0
     return np.array([row.tobytes() in known for row in rows + 0.0])

@@ -57,7 +57,7 @@ class BaseUCBOptimizer(Search):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ class GainUCBOptimizer(BaseUCBOptimizer):
         ],
     }
 
-    def _update_derived(self) -> None:
-        super()._update_derived()
+    def _update_derived_values(self) -> None:
+        super()._update_derived_values()
         self._gain = GainOfRound(self)
 
 
@@ -211,7 +211,9 @@ class Exploration:
 
     def overrides_ucb(self, round: Round) -> bool:
         """Return whether another rule replaces the upper bounds in this round."""
-        return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
+        return (
+            self._uses_knowledge_gradient(round) or self._distances_from_queries(round) is not None
+        )
 
     def override_scores(self, round: Round) -> np.ndarray | None:
         """Return log scores that replace the upper bounds in this round; None if nothing does.
@@ -221,7 +223,7 @@ class Exploration:
         """
         if self._uses_knowledge_gradient(round):
             return round.log_knowledge_gradient()
-        distances = self._distances_from_asked(round)
+        distances = self._distances_from_queries(round)
         # Logarithms, as for the knowledge gradient; the score of a repeated query stays finite.
         return None if distances is None else np.log(np.maximum(distances, SAME_SETTING))
 
@@ -232,7 +234,7 @@ class Exploration:
         last = self.horizon * (1.0 - defaults.KNOWLEDGE_GRADIENT_SHARE) < round.t <= self.horizon
         return last and round.n_targets <= MOST_ARMS_IN_FULL
 
-    def _distances_from_asked(self, round: Round) -> np.ndarray | None:
+    def _distances_from_queries(self, round: Round) -> np.ndarray | None:
         """Return the distances (n_arms,) of candidates from all queries, in side lengths.
 
         None in rounds that do not use them as scores.
@@ -269,7 +271,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -331,7 +333,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         rounds before the horizon, and the logarithm of the distance from all other queries in some
         rounds, see Notes.
         """
-        if self._for_simple_regret:
+        if self._seeks_simple_regret:
             other = self._exploration.override_scores(posterior)
             if other is not None:
                 return other
@@ -362,11 +364,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         )
 
     @property
-    def _for_simple_regret(self) -> bool:
+    def _seeks_simple_regret(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
     def _is_log_in_round(self, round: Round) -> bool:
-        return self._for_simple_regret and self._exploration.overrides_ucb(round)
+        return self._seeks_simple_regret and self._exploration.overrides_ucb(round)
 
     # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.
     _theory_beta = BaseUCBOptimizer._union_bound
@@ -390,7 +392,7 @@ class IGPUCBOptimizer(GainUCBOptimizer):
     GP-UCB with beta_t = (B + R / sqrt(alpha) sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t
     being the maximum information gain. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -461,7 +463,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     The paper uses it to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
     O(n_arms t), O(n_arms^2) with weights over all arms.
 
-    Other parameters are those of :class:`~skgpb.optimizers.BaseUCBOptimizer`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.BaseUCBOptimizer`.
 
     Parameters
     ----------
