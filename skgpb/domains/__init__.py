@@ -1,7 +1,7 @@
 """Queries and the domains they come from: boxes, pools, balls, arms and indirect queries."""
 
 from skgpb.domains.allocations import Allocation
-from skgpb.domains.arms import Arm
+from skgpb.domains.arms import Arm, PointsQuery, Query, Region
 from skgpb.domains.balls import Ball
 from skgpb.domains.box import Box
 from skgpb.domains.cells import Cells
@@ -10,7 +10,6 @@ from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.integers import log_randint
 from skgpb.domains.partition import Cell
-from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.steps import Steps
 
 __all__ = [

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.arms import PointsQuery, Query
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._evaluations import EvaluationLoop, check_run, workers_of
 from skgpb.optimizers._files import read_run, restore, resume_checkpoint, snapshot_of, write_run

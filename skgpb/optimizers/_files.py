@@ -19,8 +19,8 @@ import numpy as np
 
 from skgpb._version import __version__
 from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
+from skgpb.domains.arms import Layout
 from skgpb.domains.costs import SettingCosts
-from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuilt

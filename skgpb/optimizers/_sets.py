@@ -14,11 +14,9 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, largest_first, size_of, tied
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import Incumbents
+from skgpb.domains.arms import Arm, ArmSet, Incumbents, PointsQuery
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
-from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._feasibility import (
     Feasibility,

@@ -31,6 +31,7 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, exceeds, levelled
 from skgpb._core._tree import Tree
 from skgpb.domains import Cell
+from skgpb.domains.arms import Region
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import deepest_cut, partition_of_box, rows_of_points
 from skgpb.domains.partition import (
@@ -40,7 +41,6 @@ from skgpb.domains.partition import (
     deepest_level,
     points_per_axis,
 )
-from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank

@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core import _knapsack
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb.domains.allocations import Allocation, AllocationSet
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.feedback import successes_in
 from skgpb.optimizers import _loop as loop

@@ -25,8 +25,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
 from skgpb.domains import Cell
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.partition import BoxPartition, sample_cells
-from skgpb.domains.query import PointsQuery
 from skgpb.optimizers._run import AT_START
 from skgpb.optimizers._trees import (
     ADAPTIVE,

@@ -31,10 +31,10 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, tied
 from skgpb.domains import Ball
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.balls import Balls
 from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
-from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._run import AT_START

@@ -25,7 +25,7 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb.domains import Cell
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.feedback import RowAverage
 from skgpb.optimizers import _loop as loop

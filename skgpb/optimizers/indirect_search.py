@@ -29,9 +29,9 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb import defaults
 from skgpb._core._ties import exceeds, size_of, tied
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
+from skgpb.domains.arms import Query, Region
 from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
-from skgpb.domains.query import Query, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean

@@ -41,8 +41,7 @@ from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop

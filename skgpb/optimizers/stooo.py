@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import argmax_first
 from skgpb.domains import Cell
+from skgpb.domains.arms import PointsQuery, Region
 from skgpb.domains.partition import BoxPartition, PoolPartition
-from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import as_coordinates
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._places import (

@@ -14,8 +14,8 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import tied
 from skgpb.domains import Cell
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.partition import BoxPartition, PoolPartition
-from skgpb.domains.query import PointsQuery
 from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers._trees import PartitionSearch
 from skgpb.surrogate.gaussian_process import GaussianProcess

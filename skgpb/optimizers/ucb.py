@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, log, pi, sqrt
 from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from skgpb import defaults
-from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.domains.arms import ArmSet
 from skgpb.optimizers._gaussian import BETA_CONSTRAINTS
 from skgpb.optimizers.round import MOST_ARMS_IN_FULL, Round
@@ -38,6 +37,57 @@ from skgpb.utils.validation import Integral, Interval, Real, StrOptions
 __all__ = ["BaseUCBOptimizer", "GPUCBOptimizer", "IGPUCBOptimizer", "URGPUCBOptimizer"]
 
 # -- Base classes: beta_t, the exploration term of Algorithm 1 -------------------------------------
+
+
+def union_bound_beta(t: int, n_arms: int, delta: float) -> float:
+    """Return the exploration term beta_t of finitely many arms, Theorem 1 of [Srinivas2010]_.
+
+    In all rounds and for all arms f stays within sqrt(beta_t) standard deviations of its mean,
+    except with a probability of at most delta.
+
+    Parameters
+    ----------
+    t : int
+        Round, counted from 1.
+    n_arms : int
+        Number of arms.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    beta : float
+        2 log(t^2 pi^2 n_arms / (6 delta)).
+    """
+    return 2.0 * log(t**2 * pi**2 * n_arms / (6.0 * delta))
+
+
+def scheduled_beta(t: int, regret: str, horizon: int | None) -> float:
+    """Return the exploration term beta_t that measured best with a learned kernel.
+
+    Parameters
+    ----------
+    t : int
+        Round, counted from 1.
+    regret : {"cumulative", "simple"}
+        Regret to be minimised.
+    horizon : int or None
+        Number of rounds; None if it is unknown. With a horizon the square root of beta_t decreases
+        linearly, and would be 0 in the round after the last one.
+
+    Returns
+    -------
+    beta : float
+        In rounds after the horizon the beta without one.
+
+    Examples
+    --------
+    >>> [scheduled_beta(t, "simple", 4) for t in (1, 2, 3, 4, 5)]
+    [16.0, 9.0, 4.0, 1.0, 4.0]
+    """
+    if horizon is None or t > horizon:
+        return defaults.BETA[regret]
+    return (defaults.FIRST_ROOT_OF_BETA[regret] * (horizon + 1 - t) / horizon) ** 2
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

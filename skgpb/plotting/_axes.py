@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from skgpb.domains import Steps
+from skgpb.domains.arms import readable
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
-from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, as_coordinates
 from skgpb.plotting.inspection import check_is_single, find_feature_names
 from skgpb.utils.install import needs

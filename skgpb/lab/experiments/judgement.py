@@ -17,7 +17,7 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb.domains import Cell
-from skgpb.domains.query import Query
+from skgpb.domains.arms import Query
 from skgpb.lab.experiments.answers import AnswerRange
 from skgpb.lab.experiments.entries import Entry, jsonable
 from skgpb.lab.experiments.limits import format_limits
