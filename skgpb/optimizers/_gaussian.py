@@ -38,7 +38,7 @@ from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
-from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
+from skgpb.surrogate.model import Diagnosis, Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.settings import kernel_on_settings
@@ -508,25 +508,25 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     # -- choosing ---------------------------------------------------------------------------
 
     def _propose(self, context: np.ndarray | None) -> Any:
-        again = self._query_to_replicate() if context is None else None
+        again = self._query_to_replicate(self._model.diagnosis) if context is None else None
         return self._choose(context) if again is None else again
 
     @abstractmethod
     def _choose(self, context: np.ndarray | None) -> Any:
         """Return the next query, different from the pending ones."""
 
-    def _query_to_replicate(self) -> Any:
+    def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
         """Return a query that needs another answer; None if there is none."""
-        places = self._suspect_answers()
+        places = self._suspect_answers(diagnosis)
         return self._run.first_free(places) if places else None
 
-    def _suspect_answers(self) -> list[int]:
+    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
         """Return the positions of suspect answers, whose queries are asked again."""
         run = self._run
         n_fitted = run.n_fitted
-        if len(self._model.samples) - n_fitted != run.n_told:
+        if diagnosis.n_answers - n_fitted != run.n_told:
             return []  # some answers are several samples, so positions do not correspond
-        return [s - n_fitted for s in self._model.diagnosis.suspects if s >= n_fitted]
+        return [s - n_fitted for s in diagnosis.suspects if s >= n_fitted]
 
     # -- predicting -------------------------------------------------------------------------
 

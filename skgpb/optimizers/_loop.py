@@ -530,13 +530,15 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
     """Validate one or several answers and apply them; return the search."""
     apply_set_params_and_warn(search)
 
-    def checked() -> list[Any]:
+    def checked() -> tuple[list[Any], list[str] | None]:
         if isinstance(reward, float) and isinstance(query, search._query_type):
-            return [search._checked(query, reward, alpha)]  # in a round
-        return search._inputs.told(query, reward, alpha, search._reward_ndim, search._checked)
+            return [search._checked(query, reward, alpha)], None  # in a round
+        inputs = search._inputs
+        told = inputs.told(query, reward, alpha, search._reward_ndim, search._checked)
+        return told, inputs.names_in(query)
 
-    observations = begin(search, checked)
-    search._run.names = search._run.names or search._inputs.names_in(query)
+    observations, names = begin(search, checked)
+    search._run.names = search._run.names or names
     commit(search, lambda: list(starmap(partial(take, search), observations)))
     return search
 

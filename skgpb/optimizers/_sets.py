@@ -669,15 +669,8 @@ class PosteriorCache:
 
     # -- before a round -----------------------------------------------------------------------
 
-    def refresh(
-        self,
-        round: int,
-        theta: float,
-        make_rng: Callable[[], np.random.Generator],
-        learned: bool,
-        utility: Callable[[], Utility | None],
-    ) -> None:
-        """Move the candidates around the incumbents, once in a round; not in contexts.
+    def renew(self, round: int, theta: float) -> bool:
+        """Renew the grid if that is due; return whether candidates are to follow the posterior.
 
         Parameters
         ----------
@@ -685,26 +678,30 @@ class PosteriorCache:
             The round, from 0.
         theta : float
             Probability with which the grid of Theorem 2 may fail.
-        make_rng : callable
-            Makes the random generator of the candidates of this round.
-        learned : bool
-            Whether hyperparameters were refitted since the last round.
-        utility : callable
-            Returns the discount of means for failures and limits, see :class:`PosteriorIncumbents`.
         """
-        if self.refreshed_at == round or self.queries.layout.n_context:
-            return
         self.refreshed_at = round
         if self.queries.make_candidates(round + 1, theta, self.largest_slope):
             self.track()
-        moving = [each for each in (self.queries, self.targets)[: 2 - self.are_one] if each.follows]
-        if not moving or not len(self.gp.observed):
-            return
-        rng = make_rng()
+        return (self.queries.follows or self.targets.follows) and len(self.gp.observed) > 0
+
+    def follow(self, rng: np.random.Generator, utility: Utility | None, learned: bool) -> None:
+        """Move the candidates that follow the posterior around the incumbents.
+
+        Parameters
+        ----------
+        rng : Generator
+            Random generator of the candidates of this round.
+        utility : Utility or None
+            Discount of means for failures and limits, see :class:`PosteriorIncumbents`.
+        learned : bool
+            Whether hyperparameters were refitted since the last round.
+        """
         incumbents = PosteriorIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, utility=utility()
+            self.targets, self.gp, optimistic=self._optimistic, utility=utility
         )
-        for each in moving:
+        for each in (self.queries, self.targets)[: 2 - self.are_one]:
+            if not each.follows:
+                continue
             if learned and self._over_tasks:
                 each.resample_all()  # the old hyperparameters had other incumbents
             first = 0 if each is self.queries else len(self.queries.rows)
@@ -844,17 +841,18 @@ class OutcomeModels:
         return self._make(self._feedback.over_rows(), options=own)
 
     def constraints(
-        self, limits: Any, record: Run, options: ModelOptions, pending: Sequence[Any]
+        self, record: Run, options: ModelOptions, expecting: bool
     ) -> OutcomeConstraints | None:
-        """Return the limits with their posteriors, given the expected answers to pending queries.
+        """Return the limits of a run with their posteriors; None if no outcome was measured.
 
-        None without limits, before the first observation, and if no outcome was measured.
+        With ``expecting`` these are given the expected answers to the queries being evaluated.
         """
-        if not limits or not record.n_observations:
+        if not record.n_observations:
             return None
+        pending = record.evaluating if expecting else []
         blocks = [self._queries.block_of(query) for query in pending]
         known = []
-        for name, ends in checked_limits(limits).items():
+        for name, ends in checked_limits(record.params.limits).items():
             if not (model := self.model_of(name, record, options)).n_answers:
                 continue
             noises = np.full(len(pending), model.alpha + model.model_noise)

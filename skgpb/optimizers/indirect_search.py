@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -51,8 +51,8 @@ from skgpb.surrogate.criticism import leave_one_out
 from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
-from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
-from skgpb.utils.locks import locked, reading_log
+from skgpb.surrogate.model import POLICY_OF_AVERAGES, Diagnosis, Model
+from skgpb.utils.locks import reading_log
 from skgpb.utils.typing import Bounds, Costs, Optimizer, Points, Relearn, Seed, Settings, Values
 from skgpb.utils.validation import (
     MOST_POINTS,
@@ -395,7 +395,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- asking -----------------------------------------------------------------------------
 
     @property
-    @locked
     def _n_initial(self) -> int:
         """Size of the initial design, less the number of evaluations given to ``fit``."""
         n = self.n_initial
@@ -424,9 +423,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _settings(self) -> np.ndarray:
         return self.domain_.A
 
-    def _feasibility(
-        self, pending: Sequence[Any] = (), n_failures: int | None = None
-    ) -> Feasibility:
+    def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
         A = self.domain_.A
         learn = partial(SuccessProbabilities, domain=A)
         taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
@@ -609,12 +606,13 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         run = self._run
         usual, differ = self._noises_of([queries.arm(slot)]), callable(run.params.alpha)
         lowest, feasibility = values[np.isfinite(values)].min(), self._feasibility()
+        targets = self.targets_.rows
 
         def value(A: np.ndarray) -> np.ndarray:
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             gp, rows_of = known
             there = round.at(gp, rows_of(A), np.broadcast_to(noises, len(A)), queries.costs_of(A))
-            found = self._scores(feasibility.weighed(there, A, self.targets_.rows))
+            found = self._scores(feasibility.weighed(there, A, targets))
             if feasibility.is_certain:
                 return found
             return np.where(feasibility.hopeless(A) | ~np.isfinite(found), lowest, found)
@@ -654,11 +652,11 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         needed = np.ceil(np.ptp(center) / (defaults.BLUR_SPACING * blur)) if blur > 0.0 else 0
         return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
-    def _suspect_answers(self) -> list[int]:
+    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
         run = self._run
         judged = self._schedule.learned_at - run.n_fitted
         differ = self._cost_model.differ
-        found = super()._suspect_answers()
+        found = super()._suspect_answers(diagnosis)
         return found or ([] if differ else unexplained_peak(self._model, run.n_fitted, judged))
 
 

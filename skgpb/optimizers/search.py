@@ -73,6 +73,7 @@ from skgpb.optimizers._sets import (
 )
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
+from skgpb.surrogate.model import Diagnosis
 from skgpb.utils.locks import locked, reading_log
 from skgpb.utils.typing import (
     Bounds,
@@ -195,11 +196,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self._run
         return run.space is not None and run.space.asked_once
 
-    def _query_to_replicate(self) -> Any:
+    def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
         if self._asks_once:
             return None
-        again = super()._query_to_replicate()
-        unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
+        again = super()._query_to_replicate(diagnosis)
+        unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
             return None if best in self._run.pending else best
@@ -221,10 +222,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
-        costs, noises = self._cost_model.of_round(self._model.alpha)
-        noises = noises + self._model.model_noise
+        level, error = self._model.alpha, self._model.model_noise
+        costs, noises = self._cost_model.of_round(level)
+        noises = noises + error
         blocks = [self.domain_.block_of(query) for query in pending]
-        known = self._cache.known(pending, blocks, self._noises_of(pending))
+        expected = self._noises_of(pending) if pending else noises[:0]
+        known = self._cache.known(pending, blocks, expected)
         return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
@@ -238,8 +241,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
         The score of hopeless queries is -inf.
         """
-        posterior = self.posterior()  # before all else: it moves the candidates
-        feasibility, settings = self._feasibility(self._run.evaluating), self._settings
+        self._refresh()  # before all else: it moves the candidates
+        posterior = self._round(list(self._run.pending))
+        feasibility, settings = self._feasibility(expecting=True), self._settings
         round = feasibility.weighed(posterior, settings, self.targets_.rows)
         return round, feasibility.mask_hopeless(self._scores(round), settings)
 
@@ -274,17 +278,16 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return self.domain_.rows
 
     @abstractmethod
-    def _feasibility(
-        self, pending: Sequence[Any] = (), n_failures: int | None = None
-    ) -> Feasibility:
-        """Return the feasibility by failures and limits, given expected answers to ``pending``.
+    def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
+        """Return the feasibility by failures and limits.
 
-        Only the first ``n_failures`` failures count; None stands for all.
+        With ``expecting`` it is given the expected answers to the queries being evaluated. Only the
+        first ``n_failures`` failures count; None stands for all.
         """
 
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
-        free = self._free_slots(round.n_queries)
+        free = self._free_slots(len(values))
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(best_of(round.query_var / round.cost, free))
@@ -331,7 +334,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space, rows = run.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(run.evaluating).hopeless(rows)
+        left = ~self._feasibility(expecting=True).hopeless(rows)
         if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
         return bool(rows_among(rows[left], self._gp.observed.rows).all())
@@ -351,7 +354,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return slot
         known = rows_among(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(run.evaluating).hopeless(rows)
+        hopeless = self._feasibility(expecting=True).hopeless(rows)
         new, again = free[~(known | hopeless)[free]], free[known[free]]
         if not len(new):
             return slot
@@ -411,21 +414,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
-        """Move the candidates before a round, at the first access to them."""
-        theta = self._norm.guarantee.failure_probability
-        run = self._run
-        learned = self._schedule.learned_at == run.n_observations
+        """Move the candidates around the incumbents, at the first access in a round."""
+        run, cache = self._run, self._cache
         n_told = run.n_told
+        # Candidates in a context move when it is entered.
+        if cache.refreshed_at == n_told or self._n_context:
+            return
+        if not cache.renew(n_told, self._norm.guarantee.failure_probability):
+            return
         # Count failures before this round only: the candidates must not depend on when they are
         # read.
         before = sum(when < n_told for when, _, _ in run.failures)
-        self._cache.refresh(
-            n_told,
-            theta,
-            self._rng_of_candidates,
-            learned,
-            lambda: self._feasibility(n_failures=before).utility(),
-        )
+        utility = self._feasibility(n_failures=before).utility()
+        learned = self._schedule.learned_at == run.n_observations
+        cache.follow(self._rng_of_candidates(), utility, learned)
 
     def _first_arm(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
@@ -463,7 +465,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return np.concatenate([self._gp.observed.rows[:0], *blocks])
 
     @property
-    @locked
     def _n_initial(self) -> int:
         """Size of the initial design: ``n_initial``, or its default."""
         if self.n_initial is not None:
@@ -1083,11 +1084,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             value = Measured(value, reward.outcomes, reward.block)
         return query, value, noise
 
-    def _feasibility(
-        self, pending: Sequence[Any] = (), n_failures: int | None = None
-    ) -> Feasibility:
-        options, run, domain = self._model.options, self._run, self.domain_
-        limits = self._outcomes.constraints(run.params.limits, run, options, pending)
+    def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
+        run, domain, limits = self._run, self.domain_, None
+        if run.params.limits:
+            limits = self._outcomes.constraints(run, self._model.options, expecting)
         if not run.failures:
             return Feasibility(None, limits, self._gp)
 

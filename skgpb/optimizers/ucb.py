@@ -385,7 +385,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             other = self._exploration.override_scores(posterior)
             if other is not None:
                 return other
-        return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
+        beta = self.exploration(posterior)
+        return posterior.mean + sqrt(beta) * posterior.std
 
     @locked
     def exploration(self, posterior: Round) -> float:
