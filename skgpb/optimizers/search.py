@@ -225,10 +225,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         level, error = self._model.alpha, self._model.model_noise
         costs, noises = self._cost_model.of_round(level)
         noises = noises + error
-        blocks = [self.domain_.block_of(query) for query in pending]
+        blocks, stage = (
+            [self.domain_.block_of(query) for query in pending],
+            self._stage(len(pending)),
+        )
         expected = self._noises_of(pending) if pending else noises[:0]
         known = self._cache.known(pending, blocks, expected)
-        return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
+        return Round.before(known, self._gp, noises, costs, *stage)
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
         """Return the number of the round and a factory of its random generator, of a fixed seed."""
@@ -243,8 +246,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         self._refresh()  # before all else: it moves the candidates
         posterior = self._round(list(self._run.pending))
-        feasibility, settings = self._feasibility(expecting=True), self._settings
-        round = feasibility.weighed(posterior, settings, self.targets_.rows)
+        settings, targets = self._settings, self.targets_.rows
+        feasibility = self._feasibility(expecting=True)
+        round = feasibility.weighed(posterior, settings, targets)
         return round, feasibility.mask_hopeless(self._scores(round), settings)
 
     def _scores(self, round: Round) -> np.ndarray:
@@ -425,9 +429,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # Count failures before this round only: the candidates must not depend on when they are
         # read.
         before = sum(when < n_told for when, _, _ in run.failures)
-        utility = self._feasibility(n_failures=before).utility()
         learned = self._schedule.learned_at == run.n_observations
-        cache.follow(self._rng_of_candidates(), utility, learned)
+        rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
+        cache.follow(rng, utility, learned)
 
     def _first_arm(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
@@ -473,7 +477,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if run.params.kernel is not None:
             return 0
         longest = 0
-        if self._for_simple_regret and run.space is not None and self.domain_.is_discretization:
+        if run.space is not None and self.domain_.is_discretization and self._for_simple_regret:
             longest = run.space.longest_list  # the design should contain each of its values
         return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 

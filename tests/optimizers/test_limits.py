@@ -148,7 +148,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     low, high = LIMITS["acid"]
     acid = cases.outcome_model(optimizer, "acid").fantasize(blocks)
     hold *= probability_between(low, high, *acid.moments(ARMS, std=True))
-    limits = optimizer._feasibility(queries).limits
+    limits = optimizer._feasibility(expecting=True).limits
     assert_allclose(limits.hold(ARMS), hold, atol=1e-9)
     assert len({query.index for query in queries}) == 3
 
