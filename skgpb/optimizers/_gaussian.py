@@ -35,12 +35,10 @@ from skgpb.optimizers._places import (
 from skgpb.optimizers._run import block_told
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
-from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Diagnosis, Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
-from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
 from skgpb.utils.roots import joint_draws
@@ -259,9 +257,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     _kept_fields: ClassVar[tuple[str, ...]] = ("_model",)
 
     _model: Model
-    _gp: GaussianProcess
-    #: Dates of the next refit and of the next comparison with the answers.
-    _schedule: Schedule
 
     _parameter_constraints = {
         "kernel": [None, Kernel],
@@ -318,8 +313,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         )
 
     def _set_model(self, model: Model) -> None:
-        """Set the model, and the attributes of it that every round reads."""
-        self._model, self._gp, self._schedule = model, model.process, model.schedule
+        """Set the model, and what the public methods read of it."""
+        self._model = model
         self._default_noise_variance = model.default_noise_variance
         self.surrogate_ = self.surrogate_._with_model(model)
 
@@ -377,14 +372,14 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._share_lock(self.surrogate_)
         self._set_model(model)
         if self._norm.is_consistent:
-            self._check_consistent(self._gp.kernel)
+            self._check_consistent(self._model.process.kernel)
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
     def _on_params_changed(self) -> None:
         super()._on_params_changed()
         if self._norm.is_consistent:
-            self._check_consistent(self._gp.kernel)
+            self._check_consistent(self._model.process.kernel)
         self._set_model(self._model.with_options(self._options()))
         self._update_derived()
 
@@ -440,9 +435,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._warn_of_penalty()
         run = self._run
         n = run.n_observations
-        if n >= self._schedule.learning_due:
+        if n >= self._model.schedule.learning_due:
             self._learn_or_keep()
-        if n >= self._schedule.check_due:
+        if n >= self._model.schedule.check_due:
             contradiction = self._model.criticise(partial(run.name_of, len(self._model.samples)))
             if contradiction:
                 warn(contradiction, ModelWarning)
@@ -465,7 +460,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         del run.events[n_events:]
         run.events.append(("unlearned", *when))
         # The next attempt is at the next date of the schedule.
-        self._schedule.record_refit(run.n_observations)
+        self._model.schedule.record_refit(run.n_observations)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -661,9 +656,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         blocks = self._blocks_of(queries)
         run = self._run
         if not interval:
-            read = self._model.mixture or self._gp
+            read = self._model.mixture or self._model.process
             return run.sign.of_moments(read.moments(blocks, std=return_std))
-        return run.sign.of_moments(self._gp.moments(blocks)), *run.sign.of_ends(
+        return run.sign.of_moments(self._model.process.moments(blocks)), *run.sign.of_ends(
             *self._widths().ends(blocks)
         )
 
@@ -728,10 +723,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         def worth(cells: list[np.ndarray]) -> np.ndarray:
             """Return mean - caution * std of the averages over cells."""
             if not caution:
-                return averages(lambda points: self._gp.moments(at(points)), cells)
+                return averages(lambda points: self._model.process.moments(at(points)), cells)
             blocks, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
             begins = range(0, len(blocks), at_a_time)
-            found = [self._gp.moments(blocks[i : i + at_a_time], std=True) for i in begins]
+            found = [
+                self._model.process.moments(blocks[i : i + at_a_time], std=True) for i in begins
+            ]
             return np.concatenate([mean - caution * std for mean, std in found])
 
         sides = checked_sides(side, bounds, space)
@@ -748,7 +745,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if run.space is not None and run.space.discrete:
             boxes = np.array([row[0] for row in run.history]).reshape(-1, 2 * d)
         else:
-            boxes = self._gp.observed.rows
+            boxes = self._model.process.observed.rows
         return 0.5 * (boxes[:, :d] + boxes[:, -d:])
 
 

@@ -735,14 +735,16 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
-        front = prune_to_beam(front, self._slots_of(front), self._gp.posterior, caution)
+        front = prune_to_beam(front, self._slots_of(front), self._model.process.posterior, caution)
         unit = self._model.tie_scale
-        return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
+        return best_by_posterior(
+            self._model.process, domain, front, finest_depth, caution, unit, possible
+        )
 
     # -- suboptimality gap --------------------------------------------------------------------
 
     def _comparison(self, best: Any) -> Refined:
-        gp, rows = self._gp.copy(), self.domain_.block_of(best)
+        gp, rows = self._model.process.copy(), self.domain_.block_of(best)
         known = gp, rows, self._widths, self._model.possible(gp)
         return Refined(self.domain_.copy(), self._finest_depth, *known)
 
@@ -924,7 +926,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
             firsts.append(first)
             slots += [slot, *range(leaves, self._tree.n_leaves)]
             blocks += self.domain_.blocks(first, self._tree.n_nodes)
-        self._gp.track(blocks, slots)
+        self._model.process.track(blocks, slots)
         return firsts
 
     @property
@@ -952,8 +954,9 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         return slots[front]
 
     def _best_of(self, nodes: np.ndarray) -> int:
-        means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
-        return argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
+        gp = self._model.process
+        means = gp.moments([self.domain_.block(node) for node in nodes.tolist()])
+        return argmax_first((means - gp.offset) / gp.scale, self._model.tie_scale)
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
         best = super()._best_by_posterior(finest_depth, caution)
@@ -963,7 +966,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
             run.params.max_depth is not None and best.depth == self._finest_depth,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
-            warn_of_grid(self._gp, domain, best, self.bounds_, run.space)
+            warn_of_grid(self._model.process, domain, best, self.bounds_, run.space)
         return best
 
     # -- state ------------------------------------------------------------------------------
@@ -975,8 +978,9 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         )
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.block(0).shape[1])
-        self._gp.sizes = self.domain_.sizes
-        self._gp.reset_evaluator()
+        gp = self._model.process
+        gp.sizes = self.domain_.sizes
+        gp.reset_evaluator()
         self._update_derived()
         self._track()
 
@@ -986,7 +990,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     @property
     def _moments(self) -> Moments:
         """Posterior moments of the tracked cells."""
-        return self._gp.posterior.known_moments()
+        return self._model.process.posterior.known_moments()
 
     @_moments.setter
     def _moments(self, moments: Moments) -> None:
@@ -995,7 +999,9 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     def _track(self, moments: Moments | None = None) -> None:
         """Track every leaf in its slot; ``moments`` are known ones, for the process."""
         blocks = self.domain_.blocks(0, self._tree.n_nodes)
-        self._gp.track([blocks[node] for node in self._tree.leaves.tolist()], moments=moments)
+        self._model.process.track(
+            [blocks[node] for node in self._tree.leaves.tolist()], moments=moments
+        )
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         """Return the deepest level at which cells are split, for a kernel of answers."""
@@ -1026,14 +1032,12 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _variation_bound(self) -> np.ndarray:
         """Return delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
-        n = self.max_depth_ + 2
+        n, gp = self.max_depth_ + 2, self._model.process
         run = self._run
         if run.params.variation != "kernel":
-            return given_variation(run.params.variation, n) / self._gp.scale
+            return given_variation(run.params.variation, n) / gp.scale
         factor = self._norm.deviations_within(self._log_regions)
-        return factor * answer_deviations(
-            self._gp, self.domain_, n, not is_stationary(self._gp.kernel)
-        )
+        return factor * answer_deviations(gp, self.domain_, n, not is_stationary(gp.kernel))
 
 
 def is_stationary(kernel: Kernel) -> bool:

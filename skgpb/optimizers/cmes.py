@@ -110,7 +110,8 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
     @property
     def _unit(self) -> float:
         """Largest prior standard deviation of f, the unit in which information is computed."""
-        return float(np.sqrt(self._gp.kernel.base.diag(self.targets_.points).max())) or 1.0
+        kernel = self._model.process.kernel.base
+        return float(np.sqrt(kernel.diag(self.targets_.points).max())) or 1.0
 
     def _scores(self, round: Round) -> np.ndarray:
         values = self.acquisition(round)
@@ -232,7 +233,7 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         if not self._seeks_cells:
             return super()._best(context)
         cells = [self._best_region(sides) for sides in self.targets_.sizes]
-        means = self._gp.moments([self._functionals_at(cell.points) for cell in cells])
+        means = self._model.process.moments([self._functionals_at(cell.points) for cell in cells])
         return cells[argmax_first(means)]
 
 

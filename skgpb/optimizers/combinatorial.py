@@ -711,7 +711,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             pending = list({each.arms[i]: None for each in run.pending})
             posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
             if known is not None:
-                gp = optimizer.surrogate_.process_
+                gp = optimizer._model.process
                 posterior = weight_by_success(posterior, known, (rows, rows), gp)
             posteriors.append(posterior)
         # Upper bounds and draws are values of f: their sum over campaigns is a value of the total.

@@ -263,8 +263,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _best(self, context: Any = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
-        means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
-        means, outcomes = means / self._gp.scale, self._run.outcomes_of_regions(self.bounds_)
+        gp, outcomes = self._model.process, self._run.outcomes_of_regions(self.bounds_)
+        means = gp.moments([self.domain_.candidate(node, context) for node in nodes]) / gp.scale
         if outcomes is not None:
             possible = outcomes.possible(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
@@ -348,7 +348,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _expand(self, node: int, context: np.ndarray) -> np.ndarray:
         """Lines 7 and 8: split a cell, and keep its candidate as its x_bar; return the children."""
         self._bar[node] = len(self._bar)
-        self._gp.track([self.domain_.candidate(node, context)], [self._bar[node]])
+        self._model.process.track([self.domain_.candidate(node, context)], [self._bar[node]])
         first = self.domain_.joint.split(node)
         children = np.arange(first, self._tree.n_nodes)
         self._parent_of += [node] * len(children)
@@ -439,15 +439,15 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     @property
     def _bars(self) -> tuple[Any, ...]:
         """Rows and offsets of the tracked candidates, with their cached moments."""
-        tracked = self._gp.tracked
-        return tracked.rows, tracked.offsets, *self._gp.posterior.known_moments()
+        gp = self._model.process
+        return gp.tracked.rows, gp.tracked.offsets, *gp.posterior.known_moments()
 
     @_bars.setter
     def _bars(self, bars: tuple[Any, ...]) -> None:
         rows, offsets, mean, var, upto = bars
         tracked = Functionals.between(rows, offsets)
         blocks = [tracked[i] for i in range(len(tracked))]
-        self._gp.track(blocks, moments=(mean, var, upto))
+        self._model.process.track(blocks, moments=(mean, var, upto))
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""
@@ -465,7 +465,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _update_derived(self) -> None:
         """Recompute g_h and V_h for h = 0..max_depth + 1, in normalised units."""
-        n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
+        n, kernel = self.max_depth_ + 2, self._model.process.kernel
         run = self._run
         prior, everywhere = PriorOfPoints(kernel, run.space), not kernel.base.is_stationary()
 
@@ -481,4 +481,4 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 self._g, self._norm.guarantee.failure_probability
             )
         else:
-            self._variation = given_variation(run.params.variation, n) / self._gp.scale
+            self._variation = given_variation(run.params.variation, n) / self._model.process.scale

@@ -194,7 +194,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         ``expected`` is the posterior given the expected answers to pending queries.
         """
         (first,) = self._expand_all([node])
-        if expected is not self._gp:
+        if expected is not self._model.process:
             children = range(first, self._tree.n_nodes)
             expected.track(self.domain_.blocks(first, children.stop), children)
 
@@ -207,7 +207,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         for node in nodes:
             first = self.domain_.split(node)
             children = range(first, self._tree.n_nodes)
-            self._gp.track(self.domain_.blocks(first, children.stop), children)
+            self._model.process.track(self.domain_.blocks(first, children.stop), children)
             firsts.append(first)
         self._refined = True
         return firsts
@@ -233,7 +233,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _track(self, moments: Moments | None = None) -> None:
         """Track every cell, in the order of the nodes."""
-        self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
+        self._model.process.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
@@ -263,10 +263,10 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _deviations(self) -> np.ndarray:
         """Return g_h of Claim 2 for h = 0..max_depth + 1."""
-        n, everywhere = self.max_depth_ + 2, not is_stationary(self._gp.kernel)
+        n, everywhere = self.max_depth_ + 2, not is_stationary(self._model.process.kernel)
         if type(self.domain_) is not BoxPartition:
-            return answer_deviations(self._gp, self.domain_, n, everywhere)
-        prior = self._point_kernel(self.surrogate_.kernel_)
+            return answer_deviations(self._model.process, self.domain_, n, everywhere)
+        prior = self._point_kernel(self._model.process.kernel)
 
         def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
             return sample_cells(self.bounds_, self._tree.n_children, depth, everywhere)

@@ -272,7 +272,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _refine(self, t: int, beta: float) -> None:
         """Lines 2 to 5 and 11 to 13: shrink the best ball until one is to be evaluated."""
-        posterior = self._gp.posterior
+        posterior = self._model.process.posterior
         while True:
             ball = self._best_ball(posterior, beta, self._variation)
             if not self._should_shrink(ball, posterior, beta) or not self._may_shrink(t):
@@ -311,7 +311,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         changed = [ball] if self._run.params.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
-            self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
+            self._model.process.track([self.domain_.block_of(self.domain_.ball(each))], [each])
 
     def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: observe the reward of a ball or point."""
@@ -344,10 +344,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Return the smallest ball at the last evaluation; ties go to the highest mean."""
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
-        means = self._gp.moments([self.domain_.block_of(ball) for ball in balls])
-        return balls[
-            argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
-        ]
+        gp = self._model.process
+        means = gp.moments([self.domain_.block_of(ball) for ball in balls])
+        return balls[argmax_first((means - gp.offset) / gp.scale, self._model.tie_scale)]
 
     # -- the constants of Appendix D --------------------------------------------------------
 
@@ -401,7 +400,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         else:
             c, exponent = run.params.variation
             given = c * radii**exponent
-        self._variation = given / self._gp.scale
+        self._variation = given / self._model.process.scale
 
     def _variation_bound(self, radii: np.ndarray) -> np.ndarray:
         """Return W(r) for all radii, from the kernel or by Claim 7."""
@@ -428,7 +427,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
                 block = self.domain_.block_of(balls.ball_at(center, depth))
             else:
                 block = self._rows_of(balls.place(center[None]))
-            of = self._gp.deviations_from(block)
+            of = self._model.process.deviations_from(block)
 
             def deviations(t: Any, center: Any = center, of: Any = of) -> Any:
                 return of(self._rows_of(balls.within(center, depth, t)))
@@ -549,4 +548,4 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _track(self) -> None:
         """Track every ball; its slot is its index."""
         balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
-        self._gp.track([self.domain_.block_of(ball) for ball in balls])
+        self._model.process.track([self.domain_.block_of(ball) for ball in balls])

@@ -160,8 +160,9 @@ class GPOOOptimizer(PartitionSearch):
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
             return self.domain_.cell(0)
-        mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
-        value = (mean - self._gp.offset - caution * std) / self._gp.scale
+        gp = self._model.process
+        mean, std = gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
+        value = (mean - gp.offset - caution * std) / gp.scale
         return cells[argmax_first(value, self._model.tie_scale)]
 
     # -- Algorithm 1 ------------------------------------------------------------------------
@@ -169,7 +170,7 @@ class GPOOOptimizer(PartitionSearch):
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: return the leaf of the largest b-value."""
         run = self._run
-        pending, gp = run.pending, self._gp
+        pending, gp = run.pending, self._model.process
         beta = self._beta(run.n_told + 1 + len(pending))
         if below := self._below_min_members:
             excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
@@ -196,7 +197,8 @@ class GPOOOptimizer(PartitionSearch):
         if splits:
             # Line 6, before the reward or after it (decision D-A2).
             before = self.expansion == "before"
-            width = beta * var if before else beta_after * self._gp.posterior.moments_at(slot)[1]
+            posterior = self._model.process.posterior
+            width = beta * var if before else beta_after * posterior.moments_at(slot)[1]
             splits = sqrt(width) <= self._variation[depth]
         if splits:
             self._expand_all([node])
@@ -211,7 +213,7 @@ class GPOOOptimizer(PartitionSearch):
 
         ``splits_left`` is ``_splits_left`` at the start of the round.
         """
-        posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
+        posterior, deepest, tree = self._model.process.posterior, self.domain_.max_depth, self._tree
         splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._below_min_members
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._variation, deepest)
@@ -235,7 +237,7 @@ class GPOOOptimizer(PartitionSearch):
         Speed: the moments of very many leaves are updated lazily.
         """
         firsts = super()._expand_all(nodes)
-        self._gp.lazy = self._splits_left <= 0
+        self._model.process.lazy = self._splits_left <= 0
         return firsts
 
     @property

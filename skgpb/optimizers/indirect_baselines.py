@@ -227,7 +227,7 @@ class IndirectBaseline(IndirectSearch):
         units = 0.0, 1.0
         if run.params.alpha is None and self._model.standardizes:
             # The noise was learned in units of the spread of the answers of f: use the same unit.
-            units = self._gp.offset, self._gp.scale
+            units = self._model.process.offset, self._model.process.scale
         elif self.normalize_y or run.params.answer_kernel is None:
             units = units_of(np.array([row[1] for row in run.history]))
         enough = run.n_told >= defaults.FIRST_LEARNING

@@ -382,9 +382,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             random_state=run.seed,
         )
         self._begin_with(model)
-        self._track(
-            PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
-        )
+        sets = queries, targets
+        self._track(PosteriorCache(sets, model.process, optimistic=False, over_tasks=False))
         self._n_usual = self._usual_n_initial(kernel)
 
     # -- costs and noise --------------------------------------------------------------------
@@ -416,8 +415,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _expected(self, pending: list[Any]) -> GaussianProcess:
         """Return the posterior given the expected answers to pending queries."""
-        blocks = [self.domain_.block_of(query) for query in pending]
-        return self._gp.fantasize(blocks, self._noises_of(pending)) if pending else self._gp
+        blocks, gp = [self.domain_.block_of(query) for query in pending], self._model.process
+        return gp.fantasize(blocks, self._noises_of(pending)) if pending else gp
 
     @property
     def _settings(self) -> np.ndarray:
@@ -427,14 +426,15 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         A = self.domain_.A
         learn = partial(SuccessProbabilities, domain=A)
         taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
-        return FeasibilityOfQueries(taught, None, self._gp)
+        return FeasibilityOfQueries(taught, None, self._model.process)
 
     def _blocks_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
         inputs: Any = self._inputs
         each = inputs.each(queries)
         rows = [inputs.numbers(query) for query in each]
-        return self._gp.kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
+        kernel = self._model.process.kernel
+        return kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
 
     # -- results ----------------------------------------------------------------------------
 
@@ -442,7 +442,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         return points
 
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
-        return self._gp.kernel.points(points)
+        return self._model.process.kernel.points(points)
 
     def _observed_points(self) -> np.ndarray:
         return self.targets_.points
@@ -458,7 +458,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _comparison(self, best: Any) -> Rivals:
         """Return the comparison of the recommendation with the targets of largest upper bounds."""
-        gp, n = self._gp.copy(), len(self.targets_)
+        gp, n = self._model.process.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
         rows = self._functionals_at(np.atleast_2d(best))
@@ -654,7 +654,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
     def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
         run = self._run
-        judged = self._schedule.learned_at - run.n_fitted
+        judged = self._model.schedule.learned_at - run.n_fitted
         differ = self._cost_model.differ
         found = super()._suspect_answers(diagnosis)
         return found or ([] if differ else unexplained_peak(self._model, run.n_fitted, judged))

@@ -231,7 +231,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         )
         expected = self._noises_of(pending) if pending else noises[:0]
         known = self._cache.known(pending, blocks, expected)
-        return Round.before(known, self._gp, noises, costs, *stage)
+        return Round.before(known, self._model.process, noises, costs, *stage)
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
         """Return the number of the round and a factory of its random generator, of a fixed seed."""
@@ -339,9 +339,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
         left = ~self._feasibility(expecting=True).hopeless(rows)
-        if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
+        observed = self._model.process.observed
+        if len(observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
-        return bool(rows_among(rows[left], self._gp.observed.rows).all())
+        return bool(rows_among(rows[left], observed.rows).all())
 
     def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -429,7 +430,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # Count failures before this round only: the candidates must not depend on when they are
         # read.
         before = sum(when < n_told for when, _, _ in run.failures)
-        learned = self._schedule.learned_at == run.n_observations
+        learned = self._model.schedule.learned_at == run.n_observations
         rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
         cache.follow(rng, utility, learned)
 
@@ -461,12 +462,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the observed rows followed by the rows of ``queries``."""
-        return np.concatenate([self._gp.observed.rows, self._rows_of_queries(queries)])
+        return np.concatenate([self._model.process.observed.rows, self._rows_of_queries(queries)])
 
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows (n, n_columns) of the functionals of queries."""
         blocks = map(self.domain_.block_of, queries)
-        return np.concatenate([self._gp.observed.rows[:0], *blocks])
+        return np.concatenate([self._model.process.observed.rows[:0], *blocks])
 
     @property
     def _n_initial(self) -> int:
@@ -522,10 +523,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; the tracked functionals are of another one."""
         _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
-        mean, std = self._gp.moments(targets.rows, std=True)
-        scale, offset = self._gp.scale, self._gp.offset
+        gp = self._model.process
+        mean, std = gp.moments(targets.rows, std=True)
         recommendation = replace(self._recommendation(), targets=targets)
-        return recommendation.target((mean - offset) / scale, (std / scale) ** 2)
+        return recommendation.target((mean - gp.offset) / gp.scale, (std / gp.scale) ** 2)
 
     @overload
     def recommend(
@@ -630,11 +631,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         else:
             self._cache.track()
         # A kernel that does not accept the rows raises its error before anything is evaluated.
-        self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+        self._model.process.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
         self._update_derived()
 
     def _resume(self) -> None:
-        self._cache.invalidate(self._gp)
+        self._cache.invalidate(self._model.process)
         self._cache.track()
         self._update_derived()
 
@@ -648,7 +649,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         super()._on_params_changed()
 
     def _on_refit(self) -> None:
-        self._cache.invalidate(self._gp)
+        self._cache.invalidate(self._model.process)
         super()._on_refit()
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -666,7 +667,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observed_points(self) -> np.ndarray:
         if self.domain_.layout.task_column is None:
             return super()._observed_points()
-        return self.domain_.places_of(self._gp.observed.rows)
+        return self.domain_.places_of(self._model.process.observed.rows)
 
     # -- costs --------------------------------------------------------------------------------
 
@@ -696,14 +697,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         if not (self._can_ask_targets and told):
             return None
+        gp = self._model.process
         if len(told) > N_COMPARED:
-            means = self._gp.moments(self._blocks_of(told))
+            means = gp.moments(self._blocks_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
         blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
-        means = (self._model.mixture or self._gp).moments(blocks)
+        means = (self._model.mixture or gp).moments(blocks)
         values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
         top = argmax_first(values)
-        if not exceeds(values[top], means[-1], self._gp.scale):
+        if not exceeds(values[top], means[-1], gp.scale):
             return None
         return told[top], self._run.sign.of(means[[top, -1]])
 
@@ -711,7 +713,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
             rows = self.targets_.block_of(best)
-        gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._feasibility().limits
+        gp, rivals = self._model.process.copy(), self.targets_.rivals()
+        limits = self._feasibility().limits
         if limits is not None:
             rivals = rivals[~limits.hopeless(rivals)]
         return Rivals(rivals, gp, rows, self._widths, self._model.possible(gp))
@@ -1000,16 +1003,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         prior, noise = feedback.default_prior, feedback.usual_noise
         self._start_surrogate(kernel, feedback.n_columns, seed, prior, noise)
         self._outcomes = OutcomeModels(feedback, sets[0], self._model)
-        sizes = feedback.frequent_sizes(sets)
+        gp, sizes = self._model.process, feedback.frequent_sizes(sets)
         if sizes is not None:
-            self._gp.sizes = sizes
-            self._gp.reset_evaluator()
+            gp.sizes = sizes
+            gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
-        self._track(
-            PosteriorCache(
-                sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
-            )
-        )
+        several = feedback.n_tasks > 0
+        self._track(PosteriorCache(sets, gp, optimistic=feedback.over_cells, over_tasks=several))
 
     # -- limits on other outcomes -----------------------------------------------------------
 
@@ -1089,23 +1089,23 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return query, value, noise
 
     def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
-        run, domain, limits = self._run, self.domain_, None
+        run, domain, gp, limits = self._run, self.domain_, self._model.process, None
         if run.params.limits:
             limits = self._outcomes.constraints(run, self._model.options, expecting)
         if not run.failures:
-            return Feasibility(None, limits, self._gp)
+            return Feasibility(None, limits, gp)
 
         def learn(asked: np.ndarray, succeeded: np.ndarray) -> SuccessProbabilities:
             ends = domain.layout.rows_of(self.bounds_.T)
-            return SuccessProbabilities(asked, succeeded, ends, of_f(self._gp.kernel))
+            return SuccessProbabilities(asked, succeeded, ends, of_f(gp.kernel))
 
         taught = run.outcomes(
-            self._gp.observed.rows[: run.n_fitted],
+            gp.observed.rows[: run.n_fitted],
             lambda query: domain.block_of(query).mean(axis=0),
             learn,
             n_failures,
         )
-        return Feasibility(taught, limits, self._gp)
+        return Feasibility(taught, limits, gp)
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)

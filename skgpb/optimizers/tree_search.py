@@ -218,7 +218,7 @@ class TreeSearch(PartitionSearch):
         if node >= 0:
             self._tree.record(node, reward)
         run = self._run
-        leaves = self._leaves(self._gp, run.n_told + 1, asked=node)
+        leaves = self._leaves(self._model.process, run.n_told + 1, asked=node)
         marked = np.asarray(self.splits(leaves))
         if marked.shape != (len(leaves),) or marked.dtype.kind != "b":
             raise ValueError(

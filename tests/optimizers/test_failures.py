@@ -323,8 +323,8 @@ def test_the_worth_of_queries_is_linear_in_f():
     round, chances = optimizer.posterior(), optimizer._feasibility().chances
     rows = optimizer.domain_.rows
     p = chances.of(rows)
-    low = optimizer._gp.posterior.targets().min()
-    found = weight_by_success(round, chances, (rows, rows), optimizer._gp)
+    low = optimizer._model.process.posterior.targets().min()
+    found = weight_by_success(round, chances, (rows, rows), optimizer._model.process)
     assert p.min() < 0.1 and p.max() == 1.0
     np.testing.assert_allclose(found.mean, low + p * (round.mean - low))
     np.testing.assert_allclose(found.covariance, np.outer(p, p) * round.covariance, atol=1e-12)

@@ -192,7 +192,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
 
     def spy(self):
         learn(self)
-        seen.append(self._schedule.learned_at)
+        seen.append(self._model.schedule.learned_at)
 
     def count(*arguments):
         searches.append(1)
@@ -421,7 +421,7 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
         optimizer.tell(optimizer.ask(), np.sin(n))
         if learned and learned[-1] == n:
             # An optimizer that was replaced by a mere note would have remembered when it learned.
-            optimizer._schedule.record_refit(n)
+            optimizer._model.schedule.record_refit(n)
             told.append(n)
     assert told[-1] == last_refit(relearn, 12) and told[1:] == learned
 
@@ -434,7 +434,7 @@ def test_a_schedule_that_is_set_in_a_run_holds_at_once(cls):
     def n_learned_of(relearn):
         optimizer.set_params(relearn=relearn)
         optimizer.tell(optimizer.ask(), 0.1 * len(optimizer.history_))
-        return optimizer._schedule.learned_at
+        return optimizer._model.schedule.learned_at
 
     schedules = [None, 1, 1, None, "growing", 5]
     assert [n_learned_of(each) for each in schedules] == [0, 2, 3, 3, 5, 5]

@@ -58,7 +58,7 @@ def test_what_is_learned_of_one_value_of_a_list_counts_everywhere():
         for x in settings
     ]
     optimizer = GPUCBOptimizer(bounds=lists(sizes), random_state=0).fit(rows[:60], y[:60])
-    assert type(optimizer._gp.kernel.base.k2) is AdditiveMatern
+    assert type(optimizer._model.process.kernel.base.k2) is AdditiveMatern
     error = optimizer.predict(rows[60:]) - y[60:]
     assert np.sqrt(np.mean(error**2)) < 0.15 * y.std()
 

@@ -274,15 +274,17 @@ def brute_force(optimizer, sides, n=24):
 def most_probable(optimizer, settings):
     """Mean over settings by the most probable model; what is read is an average over several."""
     points = optimizer._inputs.points(settings)
-    return optimizer._gp.moments(optimizer._functionals_at(points)).mean()
+    return optimizer._model.process.moments(optimizer._functionals_at(points)).mean()
 
 
 def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monkeypatch):
     optimizer = made(GPOOOptimizer, bounds={"x": range(20), "y": range(20)})
     cases.play(optimizer, 8, lambda q: np.mean([-((s["x"] - 7) ** 2) - s["y"] for s in q.settings]))
-    moments, seen = optimizer._gp.moments, []
+    moments, seen = optimizer._model.process.moments, []
     monkeypatch.setattr(
-        optimizer._gp, "moments", lambda X, **of: (seen.append(len(X)), moments(X, **of))[1]
+        optimizer._model.process,
+        "moments",
+        lambda X, **of: (seen.append(len(X)), moments(X, **of))[1],
     )
     region = optimizer.recommend(side={"x": 5, "y": 5})
     assert sum(seen) <= 20 * 20 * (1 + N_SWEEPS)

@@ -70,7 +70,7 @@ def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     if not numbers:
         return []
     told = [block_told(event) for event in optimizer._events]
-    means, covariances = optimizer._gp.effects(n := len(numbers))
+    means, covariances = optimizer._model.process.effects(n := len(numbers))
     # Shifts from the average of these blocks: shifts from a mean of 0 would be more uncertain.
     contrasts = np.eye(n) - 1.0 / n
     stds = np.sqrt(np.maximum(np.diag(contrasts @ covariances @ contrasts), 0.0))

@@ -142,7 +142,7 @@ def most_probable_prediction(optimizer: Any, asked: Any) -> tuple[float, float]:
         blocks = optimizer._functionals_at(point[np.newaxis])
     else:
         blocks = optimizer._blocks_of([asked])
-    mean, std = (float(x[0]) for x in optimizer._gp.moments(blocks, std=True))
+    mean, std = (float(x[0]) for x in optimizer._model.process.moments(blocks, std=True))
     return (-mean if optimizer._params.direction == "minimize" else mean), std
 
 
@@ -295,7 +295,7 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     told = sorted((e for e in entries if e.status == "answered"), key=lambda entry: entry.ended)
     known = [*(entry for entry in entries if entry.status == "given"), *told]
     answers = [float(entry.answer or 0.0) for entry in known]
-    process, functional = optimizer._gp, optimizer._model.samples.functional
+    process, functional = optimizer._model.process, optimizer._model.samples.functional
     if len(known) <= MIN_ANSWERS or len(known) != len(functional):
         return []
     sign = -1.0 if optimizer._params.direction == "minimize" else 1.0

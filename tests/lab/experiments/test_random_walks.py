@@ -116,7 +116,7 @@ def learned(experiment):
     """What the model has seen: the setting, the block and the answer of each, in any order."""
     optimizer = experiment.optimizer
     names = {number: name for name, number in optimizer._run.blocks.items()} | {0: ""}
-    observed, samples = optimizer._gp.observed, optimizer._model.samples
+    observed, samples = optimizer._model.process.observed, optimizer._model.samples
     rows, strata = optimizer.domain_.places_of(observed.rows), observed.strata
     return sorted(
         (*rows[i].round(9), names[strata[i]], round(reward, 9))
