@@ -100,7 +100,7 @@ def test_the_page_names_all_that_the_loop_knows_of_a_search():
             and re.search(r"\b(search|_?optimizer|kept)$", ast.unparse(node.value))
             and re.match(r"_[a-z]", node.attr)
         }
-    assert {"_begin", "_propose", "_observe", "_learn", "_run"} <= known
+    assert {"_begin", "_propose", "_observe", "_learn"} <= known
     assert [name for name in sorted(known) if f"``{name}" not in page] == []
 
 

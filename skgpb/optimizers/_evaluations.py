@@ -335,7 +335,7 @@ class EvaluationLoop:
 
     @property
     def _run(self) -> Run:
-        return self._optimizer._run
+        return self._optimizer.run_
 
     @property
     def _evaluated(self) -> Evaluations:

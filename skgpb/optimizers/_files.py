@@ -96,7 +96,7 @@ def restore(value: Any, snapshot: dict[str, Any]) -> None:
 
 def _key(field: str) -> str:
     """Return the name of a field in files of version 2."""
-    return "record" if field == "_run" else field.strip("_")
+    return "record" if field == "run_" else field.strip("_")
 
 
 def _declared(value: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
@@ -167,7 +167,7 @@ def write_run(
     notes: Mapping[str, Any] | None,
 ) -> None:
     """Write the file of a run that has begun; the arguments are those of ``save``."""
-    writer, record = Writer(), optimizer._run
+    writer, record = Writer(), optimizer.run_
     parameters = encode_parameters(writer, record.parameters, omit)
     events = [_encoded(writer, *event) for event in _without(omit, optimizer._events)]
     document = {
@@ -177,7 +177,7 @@ def write_run(
         "class": type(optimizer).__name__,
         "parameters": parameters,
         "omitted": sorted(omit),
-        "seed": optimizer._run.seed,
+        "seed": optimizer.run_.seed,
         "feature_names": names_of(optimizer),
         "times": [None if isnan(each) else each for each in record.times],
         "batch": [writer.query(query) for query in record.evaluations.batch],

@@ -299,7 +299,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _options(self) -> ModelOptions:
         """Return the options of the model for the parameters in use."""
-        model_noise, alpha = getattr(self, "model_noise", 0.0), self._run.params.alpha
+        model_noise, alpha = getattr(self, "model_noise", 0.0), self.run_.params.alpha
         # The noise of a typical query if queries differ in noise.
         typical = self._cost_model.typical_noise if self._has_costs else None
         noise = typical if typical is not None or alpha is None else float(alpha)
@@ -341,7 +341,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         usual_noise : tuple of two floats, default=None
             Median of the noise variance as a share of the variance of the answers, and its spread.
         """
-        run = self._run
+        run = self.run_
         run.seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
         options, bounds, given = self._options(), self.bounds_, run.params.kernel
         if run.space is not None and isinstance(kernel, CellKernel):
@@ -388,7 +388,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or the learned value."""
         check_is_fitted(self, "surrogate_")
-        if callable(self._run.params.alpha):
+        if callable(self.run_.params.alpha):
             raise AttributeError("there is no single noise variance, because alpha is a function")
         return self._model.alpha
 
@@ -402,7 +402,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on evaluations y (n,) of f at points X (n, d)."""
         self._model.condition(self._functionals_at(X), y)
-        self._run.n_fitted = len(X)
+        self.run_.n_fitted = len(X)
         self._fit_model()
 
     def _warn_of_penalty(self) -> None:
@@ -422,7 +422,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             others, gap = best_first[:k], best_first[k - 1] - best_first[k]
             # A plateau has nearly equal answers, so a penalty must also be far in absolute size.
             if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
-                worst = self._run.sign.of(float(best_first[-1]))
+                worst = self.run_.sign.of(float(best_first[-1]))
                 warn(
                     f"the answer {worst:.6g} is more than {defaults.PENALTY:,} times as far from "
                     "the others as these are apart, and beside it they look alike to the model: "
@@ -433,7 +433,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _learn(self) -> None:
         self._warn_of_penalty()
-        run = self._run
+        run = self.run_
         n = run.n_observations
         if n >= self._model.schedule.learning_due:
             self._learn_or_keep()
@@ -444,7 +444,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _learn_or_keep(self) -> None:
         """Refit the hyperparameters; if that fails keep the present ones, and the answer."""
-        run = self._run
+        run = self.run_
         when, n_events, failure = (run.n_told,), len(run.events), None
         replay = self._replay
         replayed = replay is not None and replay.has_learned
@@ -483,7 +483,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._set_model(self._model.refit(learned))
         self._on_refit()
         assert self._model.found is not None
-        self._run.events.append(("learned", self._model.found.values()))
+        self.run_.events.append(("learned", self._model.found.values()))
 
     @locked
     def criticism(self) -> Criticism:
@@ -493,9 +493,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         learned = [
-            Hyperparameters.of(event[1]) for event in self._run.events if event[0] == "learned"
+            Hyperparameters.of(event[1]) for event in self.run_.events if event[0] == "learned"
         ]
-        in_blocks = any(block_told(event) is not None for event in self._run.events)
+        in_blocks = any(block_told(event) is not None for event in self.run_.events)
         model = self._model.with_effects() if in_blocks else self._model
         self._set_model(model.after(learned))
         super()._restore(snapshot)
@@ -513,11 +513,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
         """Return a query that needs another answer; None if there is none."""
         places = self._suspect_answers(diagnosis)
-        return self._run.first_free(places) if places else None
+        return self.run_.first_free(places) if places else None
 
     def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
         """Return the positions of suspect answers, whose queries are asked again."""
-        run = self._run
+        run = self.run_
         n_fitted = run.n_fitted
         if diagnosis.n_answers - n_fitted != run.n_told:
             return []  # some answers are several samples, so positions do not correspond
@@ -575,7 +575,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             with np.errstate(over="ignore", invalid="ignore"):
                 moments = models.moments(self._functionals_at(X), return_std, return_cov)
             check_reached(moments, X)
-        return self._run.sign.of_moments(moments)
+        return self.run_.sign.of_moments(moments)
 
     @locked
     def sample_y(self, X: Settings, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
@@ -594,7 +594,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         X, models = self._inputs.points(X), self._model.mixture
-        run = self._run
+        run = self.run_
         if models is None:
             rows = self._rows_of(X)
             return run.sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
@@ -654,7 +654,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
         blocks = self._blocks_of(queries)
-        run = self._run
+        run = self.run_
         if not interval:
             read = self._model.mixture or self._model.process
             return run.sign.of_moments(read.moments(blocks, std=return_std))
@@ -691,13 +691,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            ends = self._run.sign.of_ends(*self._widths().ends(self._functionals_at(X)))
+            ends = self.run_.sign.of_ends(*self._widths().ends(self._functionals_at(X)))
         check_reached(ends, X)
         return ends
 
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError if length scales cannot be compared by a norm."""
-        self._norm.check_consistent(kernel, self._run.params.kernel is not None, self.normalize_y)
+        self._norm.check_consistent(kernel, self.run_.params.kernel is not None, self.normalize_y)
         if self._model.model_noise > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs the distribution of the inputs of a query: pass "
@@ -710,7 +710,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
     ) -> Region:
         """Return the best cell with given side lengths, of actions if there are contexts."""
-        run = self._run
+        run = self.run_
         if any(getattr(run.params, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
@@ -741,7 +741,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _observed_points(self) -> np.ndarray:
         """Return the observed points, or centres of observed regions, shape (n, d)."""
         d = len(self.bounds_)
-        run = self._run
+        run = self.run_
         if run.space is not None and run.space.discrete:
             boxes = np.array([row[0] for row in run.history]).reshape(-1, 2 * d)
         else:

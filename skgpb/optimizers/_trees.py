@@ -522,7 +522,7 @@ class Partitioned(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         shape = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
         arrays = {name: getattr(self._tree, name) for name in shape}
-        return Bunch(**arrays, reward_sum=self._run.sign.of(self._tree.reward_sum))
+        return Bunch(**arrays, reward_sum=self.run_.sign.of(self._tree.reward_sum))
 
 
 class CellSearch(Partitioned[Cell]):
@@ -533,15 +533,15 @@ class CellSearch(Partitioned[Cell]):
     @property
     def _cutting(self) -> Cutting:
         """Parameters for cutting the domain into cells."""
-        run = self._run
+        run = self.run_
         return Cutting.of(run.params, run.space)
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        return self._cutting.box(self._run.params.bounds)
+        return self._cutting.box(self.run_.params.bounds)
 
     def _begin_checks(self) -> None:
         self._cutting.check(self.n_features_in_)
-        check_variation(self._run.params.variation)
+        check_variation(self.run_.params.variation)
 
     @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
@@ -557,7 +557,7 @@ class CellSearch(Partitioned[Cell]):
         If failures depend on the cell, cells that always failed are split, and cells that are
         unlikely to succeed are asked only if no other cells are left.
         """
-        run = self._run
+        run = self.run_
         domain, pending, node = self.domain_, run.pending, -1
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
@@ -573,7 +573,7 @@ class CellSearch(Partitioned[Cell]):
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell with the highest mean on the deepest level with split cells."""
-        outcomes = self._run.outcomes_of_regions(self.bounds_)
+        outcomes = self.run_.outcomes_of_regions(self.bounds_)
         nodes = self.domain_.deepest_split_nodes(
             outcomes.always_failed if outcomes else frozenset()
         )
@@ -724,7 +724,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Q:
         """Return the best region by the posterior among those of depth at most ``finest_depth``."""
-        domain, outcomes = self.domain_.copy(), self._run.outcomes_of_regions(self.bounds_)
+        domain, outcomes = self.domain_.copy(), self.run_.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
 
@@ -960,7 +960,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
         best = super()._best_by_posterior(finest_depth, caution)
-        run = self._run
+        run = self.run_
         domain, on_grid = (
             self.domain_,
             run.params.max_depth is not None and best.depth == self._finest_depth,
@@ -1009,7 +1009,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _query_kernel(self) -> Kernel:
         """Return the covariance of the answers of the oracle."""
-        run = self._run
+        run = self.run_
         box, space = self.bounds_, run.space
         if run.params.pool is None or isinstance(run.params.feedback, Kernel):
             counts = self._cutting.counts(len(box))
@@ -1033,7 +1033,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     def _variation_bound(self) -> np.ndarray:
         """Return delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         n, gp = self.max_depth_ + 2, self._model.process
-        run = self._run
+        run = self.run_
         if run.params.variation != "kernel":
             return given_variation(run.params.variation, n) / gp.scale
         factor = self._norm.deviations_within(self._log_regions)
@@ -1198,7 +1198,7 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
         self._renew_constants()
 
     def _may_split(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._run.n_told)
+        return self._guard.admits(self._tree, leaves, self.max_active, self.run_.n_told)
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":

@@ -263,7 +263,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _best(self, context: Any = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
-        gp, outcomes = self._model.process, self._run.outcomes_of_regions(self.bounds_)
+        gp, outcomes = self._model.process, self.run_.outcomes_of_regions(self.bounds_)
         means = gp.moments([self.domain_.candidate(node, context) for node in nodes]) / gp.scale
         if outcomes is not None:
             possible = outcomes.possible(self._boxes(nodes, context))
@@ -278,7 +278,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _choose(self, context: Any) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
-        run = self._run
+        run = self.run_
         t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         width, leaves = sqrt(self._beta(t)), self._tree.n_leaves
@@ -323,7 +323,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Return the score (equation 5.9) of the candidate of each cell, in normalised units."""
-        run = self._run
+        run = self.run_
         gp = self._model.fantasize(map(self.domain_.block_of, run.pending))
         blocks = [self.domain_.candidate(node, context) for node in nodes]
         mean, std = gp.moments(blocks, std=True)
@@ -363,7 +363,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._run.close(query, reward, *self._model.to_user_units(mean, var), refined)
+        self.run_.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Return the node of the largest value; ties to the lowest depth, then the lowest index."""
@@ -373,7 +373,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     # -- state ------------------------------------------------------------------------------
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        run = self._run
+        run = self.run_
         if (run.params.bounds is None) != (run.params.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then derives both from X, "
@@ -387,7 +387,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         return np.concatenate([contexts, check_bounds(run.params.bounds)])
 
     def _resolved_n_context(self) -> int:
-        run = self._run
+        run = self.run_
         if run.context_space is not None:
             return run.context_space.n_axes
         given = run.params.context_bounds
@@ -400,7 +400,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
                 f"action; got n_context={self._resolved_n_context()}"
             )
-        run = self._run
+        run = self.run_
         checked_depth(run.params.max_depth, run.params.n_children)
         check_variation(run.params.variation)
         self._query_kernel()
@@ -411,7 +411,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self._bar: dict[int, int] = {}  # node -> slot of its x_bar
         self._parent_of: list[int] = [-1]  # node -> parent, -1 for the root
         prior, counts = self._query_kernel(), self._counts()
-        run = self._run
+        run = self.run_
         given = checked_depth(run.params.max_depth, run.params.n_children)
         of_points = PriorOfPoints(prior, run.space)
         self._constants = Constants.of_prior(
@@ -451,14 +451,14 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""
-        run = self._run
+        run = self.run_
         own, counts = run.params, self._counts()
         return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, run.space)
 
     def _counts(self) -> tuple[int, ...]:
         """Return the number of representatives along each side, 1 for the sides of a context."""
         n, d = self._resolved_n_context(), self.n_features_in_
-        run = self._run
+        run = self.run_
         if run.params.feedback == "center":
             return (1,) * d
         return (1,) * n + points_per_axis(run.params.n_representatives, d - n, run.actions)
@@ -466,7 +466,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _update_derived(self) -> None:
         """Recompute g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self._model.process.kernel
-        run = self._run
+        run = self.run_
         prior, everywhere = PriorOfPoints(kernel, run.space), not kernel.base.is_stationary()
 
         def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -149,7 +149,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _choose(self, context: np.ndarray | None) -> Cell:
         """Lines 2 to 6: refine the best leaf until one is to be evaluated."""
-        run = self._run
+        run = self.run_
         t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
@@ -179,12 +179,12 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        expected = self._model.fantasize(map(self.domain_.block_of, self._run.pending))
+        expected = self._model.fantasize(map(self.domain_.block_of, self.run_.pending))
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: return the leaf of the largest index, equations 3.1 and 3.2."""
-        run = self._run
+        run = self.run_
         beta = self._beta(run.n_told + 1 + len(run.pending))
         return self._tree.best_bound_within_parent(posterior, beta, self._variation, excluded)
 
@@ -220,7 +220,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._run.close(query, reward, *self._model.to_user_units(mean, var), refined)
+        self.run_.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)
@@ -238,7 +238,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
         self._constants = Constants.of_prior(
-            self._horizon.n, self._run.params.n_children, self.bounds_, prior, given
+            self._horizon.n, self.run_.params.n_children, self.bounds_, prior, given
         )
         return self._constants.max_depth
 
@@ -248,14 +248,14 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Return the prior covariance of f between points, given the kernel of the answers."""
-        run = self._run
+        run = self.run_
         if run.params.pool is not None:
             return kernel
         return PriorOfPoints(kernel, run.space)
 
     def _variation_bound(self) -> np.ndarray:
         """Return V_h for h = 0..max_depth + 1, in normalised units."""
-        if self._run.params.variation != "theory":
+        if self.run_.params.variation != "theory":
             return super()._variation_bound()
         return self._constants.variation(
             self._deviations(), self._norm.guarantee.failure_probability

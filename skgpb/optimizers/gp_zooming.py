@@ -216,7 +216,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- Algorithm 2 ------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        run = self._run
+        run = self.run_
         own, self._horizon = run.params, Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
         self._following = nan  # beta of the next round, set by the first answer
@@ -233,7 +233,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _choose(self, context: np.ndarray | None) -> Ball:
         """Lines 2 to 7: shrink the ball of the largest index until one is to be evaluated."""
-        run = self._run
+        run = self.run_
         t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
@@ -258,7 +258,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _without_failing(self) -> set[int]:
         """Shrink the balls that always failed; return the indices of balls likely to fail."""
-        chances = self._run.chances_of_regions(self.bounds_)
+        chances = self.run_.chances_of_regions(self.bounds_)
         if chances is None:
             return set()
         failed = chances.among(chances.always_failed, self._boxes())
@@ -308,7 +308,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         added = self.domain_.shrink(ball)
         self._refined = True
         # The answer to a ball changes with its radius, but not f at its centre.
-        changed = [ball] if self._run.params.feedback != "center" else []
+        changed = [ball] if self.run_.params.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
             self._model.process.track([self.domain_.block_of(self.domain_.ball(each))], [each])
@@ -316,7 +316,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: observe the reward of a ball or point."""
         # First, because it may call the user's function: if that raises, nothing has changed.
-        run = self._run
+        run = self.run_
         self._following = self._beta(run.n_told + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # If the ball was shrunk after it was asked, the answer is about the larger ball.
@@ -334,7 +334,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Refit if that is due, and do lines 2 to 5 of the next round."""
         super()._learn()
         self._settled = self.domain_.depth.copy()
-        t = self._run.n_told + 1
+        t = self.run_.n_told + 1
         if self.anytime or t <= self._horizon.n:
             self._follow_horizon(t)
             following = self._following if callable(self.beta) else self._beta(t)
@@ -374,7 +374,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _find_constants(self) -> None:
         """Set r_min, the number of halvings, and W."""
         diameter, a = self.domain_.covering.diameter, self._exponent
-        run = self._run
+        run = self.run_
         if run.params.r_min is None:
             self.r_min_: float = (
                 0.5 * diameter * float(self._horizon.n) ** (-(1.0 + 1.0 / a) / (2.0 * a))
@@ -389,7 +389,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _update_derived(self) -> None:
         """Recompute W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
-        run = self._run
+        run = self.run_
         if isinstance(run.params.variation, str):
             self._variation = self._variation_bound(radii)
             return
@@ -404,7 +404,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _variation_bound(self, radii: np.ndarray) -> np.ndarray:
         """Return W(r) for all radii, from the kernel or by Claim 7."""
-        if self._run.params.variation == "theory":
+        if self.run_.params.variation == "theory":
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
@@ -470,7 +470,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             return False
         if len(self.domain_) < share:
             return True
-        if self._run.n_told == 0 and not self._guarded:
+        if self.run_.n_told == 0 and not self._guarded:
             self._guarded = True
             warn(
                 f"there are {len(self.domain_)} balls before the first evaluation: for now they "
@@ -513,7 +513,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return Bunch(**self.domain_.arrays())
 
     def _begin_checks(self) -> None:
-        run = self._run
+        run = self.run_
         if run.params.metric == "euclidean" and run.params.feedback != "center":
             raise ValueError(
                 "feedback must be 'center' with metric='euclidean', because its balls are not "
@@ -530,7 +530,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _counts(self) -> tuple[int, ...]:
         """Return the number of representatives along each side of a ball."""
-        run = self._run
+        run = self.run_
         d, feedback = self.n_features_in_, run.params.feedback
         if isinstance(feedback, str) and feedback == "center":
             return (1,) * d
@@ -538,7 +538,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""
-        own, counts = self._run.params, self._counts()
+        own, counts = self.run_.params, self._counts()
         return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, None)
 
     def _resume(self) -> None:

@@ -130,7 +130,7 @@ class GPOOOptimizer(PartitionSearch):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):
             return super()._checked(query, reward, alpha)
-        if self._run.params.pool is not None:
+        if self.run_.params.pool is not None:
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
@@ -142,12 +142,12 @@ class GPOOOptimizer(PartitionSearch):
     @property
     def _below_min_members(self) -> list[int]:
         """Nodes of the cells that have fewer than ``min_members`` rows by their counts."""
-        run = self._run
+        run = self.run_
         few = [query for query, n in run.rows.items() if n < run.params.min_members]
         return [node for node in map(self.domain_.node_of, few) if node >= 0]
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
-        run = self._run
+        run = self.run_
         counted = {query: n for query, n in run.rows.items() if isinstance(query, Cell)}
         if not counted:
             return super()._best_by_posterior(finest_depth, caution)
@@ -169,7 +169,7 @@ class GPOOOptimizer(PartitionSearch):
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: return the leaf of the largest b-value."""
-        run = self._run
+        run = self.run_
         pending, gp = run.pending, self._model.process
         beta = self._beta(run.n_told + 1 + len(pending))
         if below := self._below_min_members:
@@ -184,7 +184,7 @@ class GPOOOptimizer(PartitionSearch):
 
         An average is certain enough if half of its confidence interval is at most delta(h).
         """
-        run = self._run
+        run = self.run_
         beta = self._beta(run.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)

@@ -217,18 +217,18 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     @property
     def _box(self) -> np.ndarray | None:
         """Box of x by the parameter ``bounds``, shape (d, 2); None if it is not given."""
-        run = self._run
+        run = self.run_
         return coordinates(run.params.bounds, run.space, "bounds")
 
     @property
     def _query_box(self) -> Any:
         """Box of queries by the parameter ``query_bounds``, shape (q, 2); None if not given."""
-        run = self._run
+        run = self.run_
         return coordinates(run.params.query_bounds, run.query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Return the space of named sides of the box of queries, which may be the box of x."""
-        run = self._run
+        run = self.run_
         same = run.params.query_bounds is None and box is self.bounds_
         return run.space if same else run.query_space
 
@@ -253,7 +253,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _checked_data(self, queries: Any, X: Any, y: Any) -> tuple[Any, ...]:
         X, y = self._checked_points(X, y, queries is not None)
-        run = self._run
+        run = self.run_
         if run.query_space is not None and queries is not None:
             queries = run.query_space.rows(queries)
         A = None if queries is None else check_numbers(queries, "queries")
@@ -317,7 +317,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of queries: ``conditional``, learned from pairs, or of f at a query."""
-        run = self._run
+        run = self.run_
         if run.params.conditional is None and A is None:
             warn(
                 "the distribution p(x | a) over which a query averages is unknown: every query is "
@@ -342,7 +342,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
         """Return the targets: all points of a box, or the arms of policies."""
-        run = self._run
+        run = self.run_
         bounds, space = self.bounds_, run.space
         if self._box is None and isinstance(kernel, PolicyMean):
             return PointSet(kernel.arms_, kernel, bounds, space, finite=True)
@@ -351,7 +351,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _begin(self) -> None:
         kernel = self._answered
-        run = self._run
+        run = self.run_
         if run.params.kernel is not None:
             kernel.base = clone(run.params.kernel)
         # Without a kernel of the user: the default kernel, learned with its weak prior.
@@ -389,7 +389,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     # -- costs and noise --------------------------------------------------------------------
 
     def _set_costs(self, queries: Any) -> None:
-        self._cost_model: Any = QueryCosts(queries, self._run.params.alpha)
+        self._cost_model: Any = QueryCosts(queries, self.run_.params.alpha)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -401,14 +401,14 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             # With different costs there is no design: only the acquisition function weighs costs.
             fills = self._model.prior is not None and not self._cost_model.differ
             n = self._n_usual if fills else 0
-        return max(0, n - self._run.n_fitted)
+        return max(0, n - self.run_.n_fitted)
 
     def _usual_n_initial(self, kernel: Kernel) -> int:
         """Return the size of the initial design without ``n_initial``, for a learned kernel."""
         return defaults.N_INITIAL
 
     def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
-        return self._rows_of_queries([*self._run.told_queries(), *queries])
+        return self._rows_of_queries([*self.run_.told_queries(), *queries])
 
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
@@ -425,7 +425,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
         A = self.domain_.A
         learn = partial(SuccessProbabilities, domain=A)
-        taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
+        taught = self.run_.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._model.process)
 
     def _blocks_of(self, queries: Any) -> np.ndarray:
@@ -474,7 +474,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         without its noise; the row ``a`` and ``cost`` of the query.
         """
         check_is_fitted(self, "bounds_")
-        run = self._run
+        run = self.run_
         queries, record = self.domain_, run.until(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
@@ -552,7 +552,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
         """Return the set of queries: the given rows, or candidates in a box of queries."""
         box = None
-        run = self._run
+        run = self.run_
         if run.params.queries is not None:
             rows = check_numbers(run.params.queries, "queries")
         elif run.params.query_bounds is not None:
@@ -578,7 +578,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         return QuerySet(rows, kernel, run.params.cost, box, self._space_of(box))
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        run = self._run
+        run = self.run_
         given, bounds = run.params.targets, self.bounds_
         if given is None:
             return super()._make_targets(kernel)
@@ -603,7 +603,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         if not self.continuous or box is None or known is None:
             return queries.arm(slot)
 
-        run = self._run
+        run = self.run_
         usual, differ = self._noises_of([queries.arm(slot)]), callable(run.params.alpha)
         lowest, feasibility = values[np.isfinite(values)].min(), self._feasibility()
         targets = self.targets_.rows
@@ -631,7 +631,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         The function maps queries (n, q) to the rows of this posterior. None if no local search is
         possible.
         """
-        return self._expected(list(self._run.pending)), self.domain_.kernel.rows_of_queries
+        return self._expected(list(self.run_.pending)), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
         """Return the unit of scores in which ties are found: 1 per unit cost, at most 1.
@@ -653,7 +653,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
     def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
-        run = self._run
+        run = self.run_
         judged = self._model.schedule.learned_at - run.n_fitted
         differ = self._cost_model.differ
         found = super()._suspect_answers(diagnosis)

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -136,10 +136,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     #: Whether the queries are the targets if ``bounds`` is the only set given.
     _targets_are_queries_in_box: ClassVar[bool] = True
-    #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
-    _is_log_acquisition: ClassVar[bool] = False
-    #: Whether :meth:`acquisition` is the standard score of an improvement.
-    _are_standard_scores: ClassVar[bool] = False
+    #: Unit of :meth:`acquisition`: an optimistic "value" of f, the "log" of the value of an answer,
+    #: or the "standard" score of an improvement.
+    _unit_of_scores: ClassVar[Literal["value", "log", "standard"]] = "value"
     #: Whether every other query is a target-size cell, if the kernel is the default one (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -185,7 +184,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _choose(self, context: np.ndarray | None) -> Any:
         if context is not None:
-            n, rng = self._run.n_told, self._rng_of_candidates
+            n, rng = self.run_.n_told, self._rng_of_candidates
             self._cache.enter(context, n, rng, self._rows_seen)
         first = self._first_arm()
         return self._best_by_rule() if first is None else first
@@ -193,7 +192,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     @property
     def _asks_once(self) -> bool:
         """True if a second answer to a query would be the same number."""
-        run = self._run
+        run = self.run_
         return run.space is not None and run.space.asked_once
 
     def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
@@ -203,7 +202,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
         if unclear and self._first_arm() is None:
             best = best_answered(self.domain_, self._model, "best_observed")
-            return None if best in self._run.pending else best
+            return None if best in self.run_.pending else best
         return again
 
     @locked
@@ -217,7 +216,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         loop.begin(self)
         self._refresh()
-        given = self._run.pending if pending is None else map(self._inputs.resolved, pending)
+        given = self.run_.pending if pending is None else map(self._inputs.resolved, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
@@ -235,7 +234,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
         """Return the number of the round and a factory of its random generator, of a fixed seed."""
-        run = self._run
+        run = self.run_
         n_told = run.n_told
         return n_told + 1 + n_pending, partial(np.random.default_rng, [run.seed, n_told, n_pending])
 
@@ -245,7 +244,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         The score of hopeless queries is -inf.
         """
         self._refresh()  # before all else: it moves the candidates
-        posterior = self._round(list(self._run.pending))
+        posterior = self._round(list(self.run_.pending))
         settings, targets = self._settings, self.targets_.rows
         feasibility = self._feasibility(expecting=True)
         round = feasibility.weighed(posterior, settings, targets)
@@ -261,20 +260,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         differ = self._cost_model.differ
         if not differ and (round.cost == 1.0).all():
             return values  # fast path: in most rounds all costs are 1
-        if not self._is_log_in_round(round):
-            if not differ:
-                return values
-            if self._are_standard_scores:
-                values = log_ndtr(values)
-            else:
-                best = round.known.incumbent
-                best = round.target_mean.max() if best is None else best
-                values = np.log(np.maximum(values - best, MIN_ACQUISITION))
+        unit = self._unit_in_round(round)
+        if unit != "log" and not differ:
+            return values
+        if unit == "standard":
+            values = log_ndtr(values)
+        elif unit == "value":
+            best = round.known.incumbent
+            best = round.target_mean.max() if best is None else best
+            values = np.log(np.maximum(values - best, MIN_ACQUISITION))
         return values - np.log(round.cost)
 
-    def _is_log_in_round(self, round: Round) -> bool:
-        """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
-        return self._is_log_acquisition
+    def _unit_in_round(self, round: Round) -> str:
+        """Return the unit of :meth:`acquisition` in this round."""
+        return self._unit_of_scores
 
     @property
     def _settings(self) -> np.ndarray:
@@ -321,7 +320,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         That is so if the kernel is learned, the queries are separate, and only the recommendation
         counts. In a box of numbers there is a new point beside every earlier query.
         """
-        run = self._run
+        run = self.run_
         space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
         learned = run.params.kernel is None
@@ -334,7 +333,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._for_simple_regret and self._is_observable and not self._cache.queries.follows
         ):
             return False
-        run = self._run
+        run = self.run_
         space, rows = run.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
@@ -353,7 +352,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         result has the largest gain among all queries that were asked and the new query with the
         best score.
         """
-        run = self._run
+        run = self.run_
         asked, rows = self._observed_rows_with(run.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
@@ -375,7 +374,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         AllPendingError
             If no query may be asked.
         """
-        run = self._run
+        run = self.run_
         pending = list(run.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
         if wanted is None and not pending and not self._asks_once:
@@ -401,7 +400,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         # The candidates of a round must not depend on whether anything has read them.
         self._refresh()
-        slot, stratum = self._cache.slot_of(query), self._run.stratum
+        slot, stratum = self._cache.slot_of(query), self.run_.stratum
         self._model.begin(reward, self._on_refit)
         if stratum:
             slot = -1  # tracked functionals have no random effect of a block
@@ -414,13 +413,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._spent += price
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
-        self._run.close(query, reward, *self._model.to_user_units(mean, var), False)
+        self.run_.close(query, reward, *self._model.to_user_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
         """Move the candidates around the incumbents, at the first access in a round."""
-        run, cache = self._run, self._cache
+        run, cache = self.run_, self._cache
         n_told = run.n_told
         # Candidates in a context move when it is entered.
         if cache.refreshed_at == n_told or self._n_context:
@@ -439,7 +438,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         n_initial = self._n_initial
         if n_initial <= self._filled:
             return None
-        run = self._run
+        run = self.run_
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
         # Failed queries do not count, but nothing near them is asked again.
@@ -458,7 +457,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         ``known`` (m, n_columns) are the rows of earlier queries and answers, and ``failed``
         (k, n_columns) of failures.
         """
-        return self.domain_.first_arm(n, known, failed, self._run.seed)
+        return self.domain_.first_arm(n, known, failed, self.run_.seed)
 
     def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the observed rows followed by the rows of ``queries``."""
@@ -474,7 +473,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Size of the initial design: ``n_initial``, or its default."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        run = self._run
+        run = self.run_
         if run.params.kernel is not None:
             return 0
         longest = 0
@@ -490,7 +489,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _rng_of_candidates(self) -> np.random.Generator:
         """Return the random generator of the candidates of this round."""
-        run = self._run
+        run = self.run_
         return np.random.default_rng([run.seed, run.n_told, run.n_fitted, 1])
 
     def _rows_seen(self) -> np.ndarray:
@@ -641,7 +640,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Read the costs and noise variances of the queries from the parameters."""
-        run = self._run
+        run = self.run_
         self._cost_model = CostModel(queries, run.params.cost, run.params.alpha)
 
     def _on_params_changed(self) -> None:
@@ -681,7 +680,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     # -- comparison with alternatives ---------------------------------------------------------
 
     def _dissent(self, best: Any) -> dict[str, str]:
-        found = None if best is None else self._preferred(best, self._run.told_queries())
+        found = None if best is None else self._preferred(best, self.run_.told_queries())
         if found is None:
             return {}
         query, (there, here) = found
@@ -707,7 +706,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], gp.scale):
             return None
-        return told[top], self._run.sign.of(means[[top, -1]])
+        return told[top], self.run_.sign.of(means[[top, -1]])
 
     def _comparison(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
@@ -734,7 +733,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        run = self._run
+        run = self.run_
         record = run.until(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
@@ -918,7 +917,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @property
     def _targets_are_queries(self) -> bool:
         """True if the queries are the targets."""
-        run = self._run
+        run = self.run_
         if run.params.arms is not None:
             return True
         return (
@@ -933,12 +932,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             return True
         # In a box of numbers the largest posterior mean is the better recommendation: knowledge
         # gradient and the like ask queries for their information, not for their value.
-        own, space = self._run.params, self._run.space
+        own, space = self.run_.params, self.run_.space
         whole = own.queries is None and own.targets is None and not self._n_context
         return whole and space is not None and bool(np.isfinite(space.n_settings))
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        run = self._run
+        run = self.run_
         own = run.params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
@@ -953,7 +952,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
         """Return the box of contexts and actions, or of actions if there are no contexts."""
         self._n_context = 0
-        run = self._run
+        run = self.run_
         if run.params.context_bounds is None:
             return actions
         if actions is None:
@@ -967,7 +966,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self) -> None:
-        run = self._run
+        run = self.run_
         checked_limits(run.params.limits)
         if run.actions is not None and not self._targets_are_queries:
             check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
@@ -984,7 +983,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     def _begin(self) -> None:
-        run = self._run
+        run = self.run_
         self._feedback = feedback = Feedback(
             run.params.kernel,
             run.params.arms,
@@ -1077,7 +1076,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             reward = Measured(*reward)
         number = reward.reward if isinstance(reward, Measured) else reward
         query, value, noise = super()._checked(query, number, alpha)
-        run = self._run
+        run = self.run_
         if isinstance(reward, Measured):
             check_spelling(reward.outcomes or {}, run.params.limits)
             if reward.block is not None and self._model.prior is None:
@@ -1089,7 +1088,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return query, value, noise
 
     def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
-        run, domain, gp, limits = self._run, self.domain_, self._model.process, None
+        run, domain, gp, limits = self.run_, self.domain_, self._model.process, None
         if run.params.limits:
             limits = self._outcomes.constraints(run, self._model.options, expecting)
         if not run.failures:
@@ -1112,7 +1111,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         self._check_measured({}, len(X))
 
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
-        run = self._run
+        run = self.run_
         for name in checked_limits(run.params.limits):
             # An outcome of None was not measured, and the user knows it.
             if name in outcomes or run.n_observations - run.n_measured(name) > n_answers:
@@ -1128,13 +1127,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def _beyond_limits(self) -> np.ndarray:
-        run = self._run
+        run = self.run_
         limits = checked_limits(run.params.limits)
         return run.beyond(limits) if limits else super()._beyond_limits()
 
     @locked
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
-        run, found = self._run, []
+        run, found = self.run_, []
         limits = checked_limits(run.params.limits)
         blocks = self._blocks_of([best]) if limits else []
         for name, (low, high) in limits.items():

@@ -190,7 +190,7 @@ class TreeSearch(PartitionSearch):
     # -- the search ---------------------------------------------------------------------------
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        run = self._run
+        run = self.run_
         n_pending = len(run.pending)
         expected = self._model.fantasize(map(self.domain_.block_of, run.pending))
         leaves = self._leaves(expected, run.n_told + 1 + n_pending, n_pending)
@@ -206,7 +206,7 @@ class TreeSearch(PartitionSearch):
         return int(nodes[best[order[0]]])
 
     def _leaves(self, gp: GaussianProcess, t: int, n_pending: int = 0, asked: int = -1) -> Leaves:
-        run = self._run
+        run = self.run_
         rng = np.random.default_rng([run.seed, run.n_told, n_pending])
         return Leaves(gp, self.domain_, self._variation, asked, self._beta(t), t, rng)
 
@@ -217,7 +217,7 @@ class TreeSearch(PartitionSearch):
         mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
-        run = self._run
+        run = self.run_
         leaves = self._leaves(self._model.process, run.n_told + 1, asked=node)
         marked = np.asarray(self.splits(leaves))
         if marked.shape != (len(leaves),) or marked.dtype.kind != "b":

@@ -394,14 +394,14 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is not None:
             return super().exploration(posterior)
         both_default = self.regret == "cumulative" and self.horizon is None
-        if both_default and self._run.params.kernel is not None:
+        if both_default and self.run_.params.kernel is not None:
             return self._theory_beta(posterior.t, posterior.n_arms)
         return self._exploration.beta(posterior)
 
     @property
     def _exploration(self) -> Exploration:
         """Schedule of beta, and the rounds of another rule, for ``beta=None``."""
-        run = self._run
+        run = self.run_
         return Exploration(
             self.regret,
             self.horizon,
@@ -416,8 +416,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     def _for_simple_regret(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
-    def _is_log_in_round(self, round: Round) -> bool:
-        return self._for_simple_regret and self._exploration.overrides_ucb(round)
+    def _unit_in_round(self, round: Round) -> str:
+        other = self._for_simple_regret and self._exploration.overrides_ucb(round)
+        return "log" if other else "value"
 
     # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.
     _theory_beta = BaseUCBOptimizer._union_bound

@@ -63,7 +63,7 @@ def test_a_run_with_blocks_is_saved_pickled_and_repeated(Optimizer, tmp_path):
     X = [{"heat": x, "oil": "B"} for x in (1.0, 6.0)]
     for twin in twins:
         assert_allclose(twin.predict(X, return_std=True), opt.predict(X, return_std=True))
-        assert twin._run.blocks == {"Ann": 1, "Bob": 2, "Cid": 3}
+        assert twin.run_.blocks == {"Ann": 1, "Bob": 2, "Cid": 3}
         assert_allclose(twin._model.process.effects(3)[0], opt._model.process.effects(3)[0])
     asked = play(opt, 3, seed=2).ask()
     assert all(play(twin, 3, seed=2).ask() == asked for twin in twins)

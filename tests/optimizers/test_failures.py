@@ -217,7 +217,7 @@ def test_random_failures_change_no_allocation(monkeypatch):
     found = []
     for _ in range(2):
         _, bandit = play_campaigns(GPUCBOptimizer, 0, lambda x, rng: rng.random() < 0.2, n=25)
-        found.append([query.indices for query in bandit._run.told_queries()])
+        found.append([query.indices for query in bandit.run_.told_queries()])
         monkeypatch.setattr(defaults, "SUCCESS_EVIDENCE", np.inf)
     assert found[0] == found[1]
 

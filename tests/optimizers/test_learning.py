@@ -330,7 +330,7 @@ def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
             assert hyperparameters(optimizer) == before
             failures += 1
         assert len(optimizer.history_) == i + 1
-        assert query not in optimizer._run.pending
+        assert query not in optimizer.run_.pending
     assert failures == 2
     # The file holds the answers, and knows of the failures.
     if name == "campaigns":

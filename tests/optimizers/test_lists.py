@@ -116,7 +116,7 @@ def test_settings_beside_the_best_are_candidates():
     optimizer.ask()
     best = optimizer.recommend()
     points = optimizer.domain_.every_place()
-    space = optimizer._run.space
+    space = optimizer.run_.space
     settings = {tuple(space.setting(point).values()) for point in points}
     values = np.array(list(best.params.values()))
     near = [each for each in settings if (np.array(each) != values).sum() == 1]
@@ -131,7 +131,7 @@ def test_a_box_with_a_rule_has_candidates_beside_the_best_too():
         params = query.params
         assert params["x"] + params["y"] <= 1.2 + 1e-9
         optimizer.tell(query, params["x"] - (params["kind"] != "C") - abs(params["n"] - 50) / 200)
-    kinds = [optimizer._run.space.setting(p)["kind"] for p in optimizer.domain_.every_place()]
+    kinds = [optimizer.run_.space.setting(p)["kind"] for p in optimizer.domain_.every_place()]
     assert set(kinds) == set("ABCDEFGH")
 
 

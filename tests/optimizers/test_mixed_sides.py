@@ -80,7 +80,7 @@ def test_gpoo_does_what_a_naive_reference_does():
         query = optimizer.ask()
         assert params_of(query) == cell
         optimizer.tell(
-            query, np.mean([f(row) for row in optimizer._run.space.columns(query.points)])
+            query, np.mean([f(row) for row in optimizer.run_.space.columns(query.points)])
         )
     cells = [optimizer.domain_.cell(leaf) for leaf in optimizer.domain_.tree.leaves.tolist()]
     assert len(cells) == len(leaves) > 12
@@ -114,7 +114,7 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
             assert query.params == query.settings[0]
     optimizer.tell(SETTING, 0.5).tell(pd.DataFrame([SETTING] * 2), [0.5, 0.4])
     optimizer.tell(optimizer.ask().params, -0.1)
-    assert not optimizer._run.pending
+    assert not optimizer.run_.pending
     best = optimizer.recommend()
     assert pickle.loads(pickle.dumps(best)).settings == best.settings
     optimizer.save(tmp_path / "run")
@@ -382,7 +382,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     for setting in query.settings:
         assert {name: setting[name] for name in context} == context
     # Any coordinates of a category are the same context.
-    point = optimizer._run.context_space.point(context)
+    point = optimizer.run_.context_space.point(context)
     assert optimizer.ask(context=as_coordinates(point + np.array([0.0, 0.1]))) == query
     best = optimizer.recommend(context=context)
     assert np.mean([yield_of(setting) for setting in best.settings]) > -0.2
@@ -395,7 +395,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     loaded = ContextualGPTreeOptimizer.load(tmp_path / "run")
     assert loaded.ask(context=context).params == query.params
     region = optimizer.recommend(context=context, side={"salt": 0.2, "cycles": 2})
-    low, high = optimizer._run.space.point(region.settings[0])[2], region.upper[2]
+    low, high = optimizer.run_.space.point(region.settings[0])[2], region.upper[2]
     assert {name: region.params[name] for name in context} == context
     assert_allclose(region.upper[2] - region.lower[2], 0.2)
     assert len(region.params["cycles"]) == 2 and low < high

@@ -60,13 +60,13 @@ def write_block(record: LabRecord, block: str, text: str) -> None:
 
 def block_std(optimizer: Any) -> float | None:
     """Return the standard deviation of the shifts of blocks; None if no answer has a block."""
-    process = getattr(optimizer, "_gp", None)
+    process = None if optimizer._model is None else optimizer._model.process
     return sqrt(process.effect) * process.scale if process is not None and process.effect else None
 
 
 def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     """Return the prediction of the shift of each block, see ``Experiment.blocks``."""
-    numbers, sign = optimizer._run.blocks, optimizer._run.sign.of(1.0)
+    numbers, sign = optimizer.run_.blocks, optimizer.run_.sign.of(1.0)
     if not numbers:
         return []
     told = [block_told(event) for event in optimizer._events]

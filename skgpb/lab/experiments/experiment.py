@@ -282,7 +282,7 @@ class Experiment(ExperimentFile):
             scored=_measured_in(self._score, self._sides),
             block=self._block,
             unit=self._labels["unit"],
-            space=self._optimizer._run.space,
+            space=self._optimizer.run_.space,
             regions=self._has_regions,
         )
 
@@ -653,7 +653,7 @@ class Experiment(ExperimentFile):
                     other.set_params(limits=dict(limited) or None)
             other.start()
             events = self._convert_events(other)
-            self._check_pending(other._run.space)
+            self._check_pending(other.run_.space)
             before = self._limits()
             block = self._block if block is None else block
             self._block = read_block(block, [*taken, *outcome_limits(other)])
@@ -727,7 +727,7 @@ class Experiment(ExperimentFile):
 
     def _convert_events(self, other: Any) -> list[Any]:
         """Return the events of the run, in the coordinates of ``other``, which has other sides."""
-        old, new = self._optimizer._run.space, other._run.space
+        old, new = self._optimizer.run_.space, other.run_.space
         number = {id(entry.query): entry.number for entry in self._entries}
 
         def convert(setting: dict[str, Any], what: str) -> np.ndarray:
@@ -921,13 +921,13 @@ class Experiment(ExperimentFile):
                 )
             y[entry.row] = told.value
         if at is not None:
-            X[entry.row] = self._optimizer._run.space.point(self._setting(at))
+            X[entry.row] = self._optimizer.run_.space.point(self._setting(at))
         events[0] = kind, X, y
         return 0
 
     def _query_for_setting(self, at: Mapping[str, Any]) -> PointsQuery:
         """Return the query for a setting that was not asked."""
-        space = self._optimizer._run.space
+        space = self._optimizer.run_.space
         return PointsQuery(space.point(self._setting(at))[np.newaxis])._with_names(space)
 
     def undo(self, *, by: str | None = None) -> dict[str, Any]:
@@ -1304,7 +1304,7 @@ class Experiment(ExperimentFile):
                 "file": str(self.path),
                 **self._labels,
                 **({} if self._score is None else {"answer": "score", "unit": ""}),
-                "direction": optimizer._params.direction,
+                "direction": optimizer.run_.params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": self._has_regions,
                 "sides": [side.as_dict() for side in self._sides],
@@ -1353,7 +1353,7 @@ class Experiment(ExperimentFile):
         except NotFittedError:
             return None
         mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
-        sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
+        sign = -1.0 if optimizer.run_.params.direction == "minimize" else 1.0
         answers = [sign * float(entry.answer) for entry in answered if entry.answer is not None]
         limits = outcome_limits(optimizer)
         # Answers within all limits come first, then answers with a missing measurement.
@@ -1514,11 +1514,11 @@ def _row_query(optimizer: Any, setting: dict[str, Any]) -> Any:
     """Return the setting of a row of a table; the query of its region if it is a region."""
     is_region = any(isinstance(value, Ends) for value in setting.values())
     of_regions = isinstance(optimizer, GPOOOptimizer)
-    if not is_region and not (of_regions and optimizer._run.space.n_settings < np.inf):
+    if not is_region and not (of_regions and optimizer.run_.space.n_settings < np.inf):
         return setting
     ends = {n: v if isinstance(v, Ends) else Ends(v, v) for n, v in setting.items()}
     first, last = ({name: each[i] for name, each in ends.items()} for i in (0, 1))
-    return optimizer.domain_.query_of_box(optimizer._run.space.box_between(first, last))
+    return optimizer.domain_.query_of_box(optimizer.run_.space.box_between(first, last))
 
 
 def _with_past(
@@ -1541,7 +1541,7 @@ def _with_past(
         without_warnings(LimitWarning, optimizer.fit, settings, answers)
     if told:
         without_warnings(LimitWarning, optimizer.tell, *_bulk_tell_arguments(optimizer, told))
-    space = optimizer._run.space
+    space = optimizer.run_.space
     asked: list[tuple[PastAnswer, Any]] = []
     lost: list[tuple[PastAnswer, Any]] = []
     for row in rows:

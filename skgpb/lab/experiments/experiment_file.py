@@ -142,7 +142,7 @@ class ExperimentFile:
                     f"{str(self.path)!r} holds campaigns that share a budget: open it with "
                     "Campaigns, or in the shell by skgpb budget"
                 )
-            if not isinstance(optimizer, OPTIMIZER_CLASSES) or optimizer._run.space is None:
+            if not isinstance(optimizer, OPTIMIZER_CLASSES) or optimizer.run_.space is None:
                 raise LoadError(
                     f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
                     "names or which an experiment cannot ask: make one with Experiment.create"
@@ -171,7 +171,7 @@ class ExperimentFile:
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
             region = Region(*ends, tuple(map(int, counts)))
-            self._lost[int(number)] = region._with_names(self._optimizer._run.space)
+            self._lost[int(number)] = region._with_names(self._optimizer.run_.space)
         self._count()
 
     def _write(self) -> None:
@@ -211,8 +211,8 @@ class ExperimentFile:
             optimizer._events,
             [*self._numbers, *more],
             self._last,
-            optimizer._run.space,
-            optimizer._params.alpha,
+            optimizer.run_.space,
+            optimizer.run_.params.alpha,
         )
         self._numbers = [entry.number for entry in self._entries]
         self._last = max([self._last, *self._numbers])
@@ -226,7 +226,7 @@ class ExperimentFile:
             entry.within_limits = is_within_limits(entry.record.measured, limits)
             if self._costs:
                 entry.cost = optimizer._cost_model.cost_of(entry.query)
-        bounds = optimizer._params.bounds
+        bounds = optimizer.run_.params.bounds
         self._sides = [Side.of(*each) for each in bounds.items()]
         self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
 
@@ -259,7 +259,7 @@ class ExperimentFile:
         self._numbers, lost = match_entries(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)
-            self._lost[each] = region._with_names(self._optimizer._run.space)
+            self._lost[each] = region._with_names(self._optimizer.run_.space)
         self._count()
 
     def _replacement_events(
@@ -278,7 +278,7 @@ class ExperimentFile:
             return [(told, numbers), *self._outcome_events(event[1], entry.number, limits)]
         if event[0] != "fit":
             return [(event, numbers)]
-        space, out = optimizer._run.space, list[tuple[Any, list[int]]]()
+        space, out = optimizer.run_.space, list[tuple[Any, list[int]]]()
         is_split = bool(self._block or self._score)
         for x, y, number in zip(event[1], event[2].tolist(), numbers, strict=True):
             query = PointsQuery(x[np.newaxis].copy())._with_names(space)
@@ -316,4 +316,4 @@ class ExperimentFile:
 
 def outcome_limits(optimizer: Any) -> Limits:
     """Return the limits of an optimizer on outcomes; an empty dict if it has none."""
-    return getattr(optimizer._params, "limits", None) or {}
+    return getattr(optimizer.run_.params, "limits", None) or {}

@@ -62,8 +62,8 @@ def clipped_prediction(
 def predict_setting(optimizer: Any, setting: dict[str, Any], ends: AnswerRange) -> dict[str, Any]:
     """Return the prediction of the answer at a setting, and the constraints that it violates."""
     mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
-    feasible = optimizer._run.space.feasible
-    point = optimizer._run.space.point(setting)
+    feasible = optimizer.run_.space.feasible
+    point = optimizer.run_.space.point(setting)
     violated = [] if feasible is None else feasible.violations(point)
     return {
         "params": {name: jsonable(value) for name, value in setting.items()},
@@ -88,7 +88,7 @@ def predict_outcomes(optimizer: Any, limits: Limits, setting: dict[str, Any]) ->
         for each, limit in zip(found, format_limits(limits), strict=True)
     ]
     for each in outcomes:
-        each["n_missing"] = optimizer._run.n_observations - each["n_answers"]
+        each["n_missing"] = optimizer.run_.n_observations - each["n_answers"]
     known = [each["probability"] for each in outcomes]
     within = prod(known) if known and None not in known else None
     return {"outcomes": outcomes, "within_limits": within}
@@ -143,7 +143,7 @@ def most_probable_prediction(optimizer: Any, asked: Any) -> tuple[float, float]:
     else:
         blocks = optimizer._blocks_of([asked])
     mean, std = (float(x[0]) for x in optimizer._model.process.moments(blocks, std=True))
-    return (-mean if optimizer._params.direction == "minimize" else mean), std
+    return (-mean if optimizer.run_.params.direction == "minimize" else mean), std
 
 
 def interval_caveat(answers: Sequence[float], knows_noise: bool) -> str:
@@ -298,7 +298,7 @@ def questionable(optimizer: Any, entries: Sequence[Entry]) -> list[dict[str, Any
     process, functional = optimizer._model.process, optimizer._model.samples.functional
     if len(known) <= MIN_ANSWERS or len(known) != len(functional):
         return []
-    sign = -1.0 if optimizer._params.direction == "minimize" else 1.0
+    sign = -1.0 if optimizer.run_.params.direction == "minimize" else 1.0
     y = (sign * np.array(answers) - process.offset) / process.scale
     K = process.covariance(process.observed, process.observed)[np.ix_(functional, functional)]
     usual, own = optimizer.alpha_, [entry.alpha for entry in known]
