@@ -333,8 +333,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._for_simple_regret and self._is_observable and not self._cache.queries.follows
         ):
             return False
-        run = self.run_
-        space, rows = run.space, self.domain_.rows
+        space, rows = self.run_.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
         left = ~self._feasibility(expecting=True).hopeless(rows)
@@ -352,8 +351,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         result has the largest gain among all queries that were asked and the new query with the
         best score.
         """
-        run = self.run_
-        asked, rows = self._observed_rows_with(run.pending), self.domain_.rows
+        asked, rows = self._observed_rows_with(self.run_.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
         known = rows_among(rows, asked)
