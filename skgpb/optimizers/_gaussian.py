@@ -211,6 +211,8 @@ class ModelParameters:
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over rows that the kernel of the answers takes: points, or boxes of cells.
+    run_ : Run
+        State of the run, see :doc:`/development/new_algorithm`.
     history_ : structured ndarray
         Queries and answers, one row for each answer.
     bounds_ : ndarray of shape (d, 2)
