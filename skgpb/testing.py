@@ -89,7 +89,7 @@ class OptimizerContract:
         """Return a new optimizer, always with the same parameters and the same seed."""
         raise NotImplementedError("make() must return the optimizer to test")
 
-    def make_named(self, names: Callable[[Any], dict[str, Any]]) -> Any:
+    def make_with_names(self, names: Callable[[Any], dict[str, Any]]) -> Any:
         """Return the optimizer of :meth:`make` with named sides; None if it has no box.
 
         ``names(bounds)`` converts an array-like of shape (d, 2) to a dict for ``bounds``.
@@ -132,7 +132,7 @@ class OptimizerContract:
     def read(self, optimizer: Any, path: Path) -> None:
         """Call all methods and properties that must not change the run."""
         self.recommend(optimizer)
-        self.known(optimizer)
+        self.predictions(optimizer)
         for name, value in inspect.getmembers(type(optimizer)):
             if isinstance(value, property) and not name.startswith("_"):
                 getattr(optimizer, name)
@@ -163,48 +163,48 @@ class OptimizerContract:
             optimizer.tell(queries[-1], self.answer(queries[-1]))
         return queries
 
-    def played(self, n: int) -> Any:
+    def make_and_play(self, n: int) -> Any:
         """Return a new optimizer after n rounds."""
         optimizer = self.make()
         self.play(optimizer, n)
         return optimizer
 
-    def known(self, optimizer: Any) -> list[Any]:
+    def predictions(self, optimizer: Any) -> list[Any]:
         """Return the predictions at the points of :meth:`where`, as lists."""
         X = self.where(optimizer)
         if "return_std" in inspect.signature(optimizer.predict).parameters:
             return [part.tolist() for part in optimizer.predict(X, return_std=True)]
         return optimizer.predict(X).tolist()
 
-    def told(self, optimizer: Any) -> list[Any]:
+    def log_fields(self, optimizer: Any) -> list[Any]:
         """Return the fields of ``history_`` and ``failed_``, as lists."""
         both = optimizer.history_, optimizer.failed_
         return [array[name].tolist() for array in both for name in array.dtype.names]
 
-    def seen(self, optimizer: Any) -> list[Any]:
+    def exact_state(self, optimizer: Any) -> list[Any]:
         """Return the public state of an optimizer and of its next rounds, for exact comparison."""
         optimizer, seen = copy.deepcopy(optimizer), []
         if hasattr(optimizer, "history_"):
             # Compare texts, because NaN, for unknown values, does not equal itself.
-            seen.append(repr([self.told(optimizer), self.known(optimizer)]))
+            seen.append(repr([self.log_fields(optimizer), self.predictions(optimizer)]))
             if len(optimizer.history_):
                 seen.append(np.atleast_2d(self.recommend(optimizer)).tolist())
         seen += [self.ask(optimizer), *self.ask(optimizer, 3)]
         optimizer.tell(self.ask(optimizer, 3)[2], self.answer(seen[-1]))
-        return [*seen, *self.play(optimizer, 3), repr(self.known(optimizer))]
+        return [*seen, *self.play(optimizer, 3), repr(self.predictions(optimizer))]
 
     def same(self, one: object, other: object) -> None:
         """Assert that two optimizers have equal states now and in their next rounds."""
-        mine, others = self.seen(one), self.seen(other)
+        mine, others = self.exact_state(one), self.exact_state(other)
         for i, (a, b) in enumerate(zip(mine, others, strict=True)):
-            assert a == b, f"they differ in part {i} of the list that seen() returns"
+            assert a == b, f"they differ in part {i} of the list that exact_state() returns"
 
-    def measured(self, optimizer: Any) -> list[np.ndarray]:
+    def numeric_state(self, optimizer: Any) -> list[np.ndarray]:
         """Return the numbers in the public state of an optimizer and of its next rounds."""
         optimizer, seen = copy.deepcopy(optimizer), []
         for _ in range(2):
-            seen += [part for part in self.told(optimizer) if not _has_words(part)]
-            seen += [self.known(optimizer), self.recommend(optimizer)]
+            seen += [part for part in self.log_fields(optimizer) if not _has_words(part)]
+            seen += [self.predictions(optimizer), self.recommend(optimizer)]
             seen += [self.ask(optimizer), *self.ask(optimizer, 3), *self.play(optimizer, 3)]
         return [_flat(each) for each in seen]
 
@@ -213,7 +213,9 @@ class OptimizerContract:
 
         A run loaded from a file differs by rounding: its posterior is factorised in another order.
         """
-        for i, (a, b) in enumerate(zip(self.measured(one), self.measured(other), strict=True)):
+        for i, (a, b) in enumerate(
+            zip(self.numeric_state(one), self.numeric_state(other), strict=True)
+        ):
             which = f"they differ in part {i} of the list that measured() returns"
             assert_allclose(a, b, rtol=ROUNDING, atol=ROUNDING, err_msg=which)
 
@@ -235,13 +237,13 @@ class OptimizerContract:
             assert first == second
             assert hash(first) == hash(second)
             assert_array_equal(np.asarray(first), np.asarray(second))
-            self.known(optimizer)
+            self.predictions(optimizer)
             assert self.ask(optimizer) == first
             optimizer.tell(first, self.answer(first))
 
     def test_queries_are_frozen_and_pickle(self) -> None:
         """Queries are immutable, and equal to their pickled copies."""
-        query = self.ask(self.played(3))
+        query = self.ask(self.make_and_play(3))
         with pytest.raises(AttributeError):
             query.points = np.zeros((1, 1))
         with pytest.raises(ValueError, match="read-only"):
@@ -253,7 +255,7 @@ class OptimizerContract:
 
     def test_a_batch_is_distinct_stable_and_begins_with_the_single_query(self) -> None:
         """Queries of a batch are distinct, and begin with the query that ``ask()`` returns."""
-        optimizer = self.played(8)
+        optimizer = self.make_and_play(8)
         single = self.ask(copy.deepcopy(optimizer))
         batch = self.ask(optimizer, 3)
         assert len(batch) == len(set(batch)) == 3
@@ -265,7 +267,7 @@ class OptimizerContract:
 
     def test_answers_may_come_in_any_order(self) -> None:
         """Queries without an answer stay pending; the next query is new when all are answered."""
-        optimizer = self.played(6)
+        optimizer = self.make_and_play(6)
         batch = self.ask(optimizer, 4)
         for i in (2, 0, 3, 1):
             optimizer.tell(batch[i], self.answer(batch[i]))
@@ -277,7 +279,7 @@ class OptimizerContract:
 
     def test_lists_are_told_as_if_one_after_another(self) -> None:
         """``tell`` of a list is the same as ``tell`` of each entry."""
-        together = self.played(6)
+        together = self.make_and_play(6)
         batch = self.ask(together, 3)
         apart, rewards = copy.deepcopy(together), [self.answer(query) for query in batch]
         together.tell(batch, np.array(rewards))
@@ -297,7 +299,7 @@ class OptimizerContract:
 
     def test_points_from_outside_are_told_beside_queries(self) -> None:
         """Points from outside can be told at any time, and pending queries stay pending."""
-        optimizer = self.played(3)
+        optimizer = self.make_and_play(3)
         points = self.outside(optimizer)
         if points is None:
             pytest.skip("outside() names no points that may be told without being asked")
@@ -311,7 +313,7 @@ class OptimizerContract:
 
     def test_the_points_of_a_pending_query_stand_for_the_query(self) -> None:
         """``tell`` accepts the plain points of a query instead of the query."""
-        optimizer = self.played(4)
+        optimizer = self.make_and_play(4)
         if self.outside(optimizer) is None:
             pytest.skip("outside() names no points that may be told without being asked")
         twin, query = copy.deepcopy(optimizer), self.ask(optimizer)
@@ -323,9 +325,9 @@ class OptimizerContract:
 
     def test_names_of_sides_are_names_and_nothing_else(self, tmp_path: Path) -> None:
         """A box with named sides has the same run as without; ``tell`` accepts dicts by name."""
-        plain, named = self.make(), self.make_named(_with_names)
+        plain, named = self.make(), self.make_with_names(_with_names)
         if named is None:
-            pytest.skip("make_named() makes no optimizer of a box with names")
+            pytest.skip("make_with_names() makes no optimizer of a box with names")
         for i in range(6):
             asked, query = self.ask(plain), self.ask(named)
             assert query == asked
@@ -335,14 +337,14 @@ class OptimizerContract:
             assert all(f"{name}=" in repr(query) for name, _ in sides)
             assert pickle.loads(pickle.dumps(query)).params == query.params
             wrong = dict(sides[1:]), dict([*sides, ("no side", 0.0)]), {**dict(sides[:1]), 1: 0.0}
-            before = repr(self.told(named)) if i else ""
+            before = repr(self.log_fields(named)) if i else ""
             for each in wrong:
                 with pytest.raises(ValueError, match="must have a value for each of"):
                     named.tell(each, self.answer(query))
-            assert i == 0 or repr(self.told(named)) == before
+            assert i == 0 or repr(self.log_fields(named)) == before
             plain.tell(asked, self.answer(asked))
             named.tell(query.params if i % 2 else query, self.answer(query))
-        assert repr(self.known(named)) == repr(self.known(plain))
+        assert repr(self.predictions(named)) == repr(self.predictions(plain))
         X = self.where(named)
         settings = [named.run_.space.setting(x) for x in X]
         assert_array_equal(named.predict(settings), plain.predict(X))
@@ -390,14 +392,14 @@ class OptimizerContract:
         before = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
         self.play(optimizer, 6)
         self.recommend(optimizer)
-        self.known(optimizer)
+        self.predictions(optimizer)
         after = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
         assert after == before
 
     def test_reading_never_changes_a_run(self, tmp_path: Path) -> None:
         """A run with reads after each step equals, bit for bit, a run without them."""
         read, alone = self.make(), self.make()
-        points = self.outside(self.played(1))
+        points = self.outside(self.make_and_play(1))
         for i in range(9):
             asked = [self.ask(each) if i % 3 else self.ask(each, 2)[1] for each in (read, alone)]
             assert asked[0] == asked[1]
@@ -414,16 +416,16 @@ class OptimizerContract:
         self.same(read, alone)
         loaded = self.load(type(read), tmp_path / "run")
         self.alike(loaded, alone)
-        self.same(loaded._repeated(loaded._events), alone)
+        self.same(loaded._repeat_events(loaded._events), alone)
 
     @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_refused_answers_leave_no_trace(self, stage: str) -> None:
         """Invalid arguments of ``tell`` raise an error and change nothing."""
-        optimizer = self.played(6 if stage == "midway" else 0)
+        optimizer = self.make_and_play(6 if stage == "midway" else 0)
         good = self.ask(copy.deepcopy(optimizer))
         if stage == "midway":
             self.ask(optimizer, 3)
-        before, reward = self.seen(optimizer), self.answer(good)
+        before, reward = self.exact_state(optimizer), self.answer(good)
         bad = [*BAD_QUERIES, *self.strangers(copy.deepcopy(optimizer))]
         calls: list[tuple[Any, ...]] = [((good, each), {}) for each in BAD_REWARDS]
         calls += [((good, reward), {"alpha": alpha}) for alpha in BAD_ALPHAS]
@@ -436,13 +438,13 @@ class OptimizerContract:
         for arguments, options in calls:
             accepted = f"accepted: tell(*{arguments!r}, **{options!r})"
             assert self.refuses(optimizer.tell, *arguments, **options), accepted
-        assert self.seen(optimizer) == before
+        assert self.exact_state(optimizer) == before
 
     @pytest.mark.parametrize("started", [False, True])
     def test_other_refused_calls_leave_no_trace(self, started: bool) -> None:
         """Invalid arguments of ``ask``, ``predict`` and ``run`` raise an error, change nothing."""
-        optimizer = self.played(6 if started else 0)
-        before = self.seen(optimizer)
+        optimizer = self.make_and_play(6 if started else 0)
+        before = self.exact_state(optimizer)
         for n in (0, -1, 1.5, "2", np.nan, [1], True):
             with pytest.raises((ValueError, TypeError), match=r"\bn\b"):
                 self.ask(optimizer, n)  # type: ignore[arg-type]
@@ -453,17 +455,17 @@ class OptimizerContract:
             self.run(optimizer, self.answer, 3, callback=3)
         for X in (None, "X", [0.5], np.zeros((2, 9)), np.empty((0, 2))) if started else ():
             assert self.refuses(optimizer.predict, X)
-        assert self.seen(optimizer) == before
+        assert self.exact_state(optimizer) == before
 
     def test_bad_rewards_of_an_objective_may_end_the_run_before_they_are_told(self) -> None:
         """With ``on_error="raise"`` an invalid reward ends the run, and its query stays pending."""
-        optimizer = self.played(6)
+        optimizer = self.make_and_play(6)
         self.ask(optimizer)  # ask may refine a tree
-        before = self.seen(optimizer)
+        before = self.exact_state(optimizer)
         for reward in BAD_REWARDS:
             with pytest.raises((ValueError, TypeError), match="objective"):
                 self.run(optimizer, lambda query, reward=reward: reward, 2, on_error="raise")
-        assert self.seen(optimizer) == before
+        assert self.exact_state(optimizer) == before
 
     def test_bad_rewards_of_an_objective_are_failed_evaluations(self, tmp_path: Path) -> None:
         """Invalid rewards are recorded as failures with their reason, also in a saved run."""
@@ -493,7 +495,7 @@ class OptimizerContract:
     def test_clones_play_the_same_run(self) -> None:
         """Equal seeds give equal runs; a run with a seed uses no global random numbers."""
         before = np.random.get_state()  # noqa: NPY002
-        optimizer = self.played(8)
+        optimizer = self.make_and_play(8)
         fresh = clone(optimizer)
         assert not hasattr(fresh, "history_")
         self.play(self.prepare(fresh), 8)
@@ -525,7 +527,7 @@ class OptimizerContract:
         It is equal bit for bit if it was pickled or repeated from the log in a file, and up to
         rounding if it was loaded.
         """
-        optimizer = self.played(5)
+        optimizer = self.make_and_play(5)
         query = self.ask(optimizer)
         optimizer.tell(query, self.answer(query), alpha=0.2)
         optimizer.tell(self.ask(optimizer), None)
@@ -541,7 +543,7 @@ class OptimizerContract:
                 self.save(optimizer, tmp_path / "run")
                 resumed = self.load(type(optimizer), tmp_path / "run")
                 if how == "repeated":
-                    resumed = resumed._repeated(resumed._events)
+                    resumed = resumed._repeat_events(resumed._events)
         assert resumed.failed_["round"].tolist() == [6]
         compare = self.alike if how == "file" else self.same
         compare(resumed, optimizer)
@@ -553,7 +555,7 @@ class OptimizerContract:
 
     def test_a_query_can_be_told_back_after_a_restart(self) -> None:
         """A query can be told to a restored optimizer, after the process of ``ask`` has ended."""
-        optimizer = self.played(5)
+        optimizer = self.make_and_play(5)
         restarted, query = pickle.loads(pickle.dumps((optimizer, self.ask(optimizer))))
         restarted.tell(query, self.answer(query))
         optimizer.tell(self.ask(optimizer), self.answer(query))
@@ -567,10 +569,10 @@ class OptimizerContract:
     @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_a_round_may_be_interrupted_at_any_line(self, stage: str) -> None:
         """After Ctrl-C at any line an answer is told or not, never in part; the run continues."""
-        start = self.played(5 if stage == "midway" else 0)
+        start = self.make_and_play(5 if stage == "midway" else 0)
         whole = copy.deepcopy(start)
         self.play(whole, 1)
-        expected = self.after_a_round(whole)
+        expected = self.answers_and_next_query(whole)
         unharmed = copy.deepcopy(start)
         lines = count_lines(lambda: self.play(unharmed, 1))
         n = lines if self.n_interruptions is None else min(lines, self.n_interruptions)
@@ -582,16 +584,19 @@ class OptimizerContract:
             def go_on(one: object = each, found: list[Any] = found) -> None:
                 if not hasattr(one, "history_") or len(one.history_) < len(whole.history_):
                     self.play(one, 1)
-                found.append(self.after_a_round(one))
+                found.append(self.answers_and_next_query(one))
 
             thread = threading.Thread(target=go_on, daemon=True)  # would wait for a lost lock
             thread.start()
             thread.join(timeout=120)
             assert found == [expected], f"interrupted at line {line} of {lines}"
 
-    def after_a_round(self, optimizer: Any) -> list[Any]:
+    def answers_and_next_query(self, optimizer: Any) -> list[Any]:
         """Return answers, predictions and the next query, to compare two runs."""
-        return [repr([self.told(optimizer), self.known(optimizer)]), self.ask(optimizer)]
+        return [
+            repr([self.log_fields(optimizer), self.predictions(optimizer)]),
+            self.ask(optimizer),
+        ]
 
     # -- run --------------------------------------------------------------------------------
 
@@ -599,7 +604,7 @@ class OptimizerContract:
         """``run`` is the loop of ask and tell; two short runs equal one long run."""
         by_run, in_parts, seen = self.make(), self.make(), []
         result = self.run(by_run, self.answer, 8)
-        by_hand = self.played(result.nfev)
+        by_hand = self.make_and_play(result.nfev)
         self.same(by_run, by_hand)
         assert result.success and result.nfail == 0
         assert np.isfinite(result.fun)
@@ -607,7 +612,7 @@ class OptimizerContract:
         first = self.run(in_parts, self.answer, 3).nfev
         self.run(in_parts, self.answer, 5, callback=lambda each: seen.append(len(each.history_)))
         assert seen == list(range(first + 1, len(in_parts.history_) + 1))
-        self.same(in_parts, self.played(len(in_parts.history_)))
+        self.same(in_parts, self.make_and_play(len(in_parts.history_)))
 
     def test_a_callback_may_end_the_run(self) -> None:
         """A run ends when its callback returns True."""
@@ -642,20 +647,20 @@ class OptimizerContract:
             asked.append(self.ask(by_hand))
         stop = {"callback": lambda optimizer: len(optimizer.history_) == len(order)}
         self.run(by_run, self.answer, 20, executor=InOrder(order, n_workers), **stop)
-        assert repr(self.told(by_run)) == repr(self.told(by_hand))
-        assert repr(self.known(by_run)) == repr(self.known(by_hand))
+        assert repr(self.log_fields(by_run)) == repr(self.log_fields(by_hand))
+        assert repr(self.predictions(by_run)) == repr(self.predictions(by_hand))
 
     def test_run_can_end_with_the_exception_of_the_objective(self) -> None:
         """An interrupted run keeps its answers; the next run starts with its pending queries."""
         optimizer, objective = self.make(), OffAt(self.answer, [4])
         with pytest.raises(OSError, match="instrument"):
             self.run(optimizer, objective, 10, on_error="raise")
-        twin = self.played(4)
+        twin = self.make_and_play(4)
         self.ask(twin)
         self.same(optimizer, twin)
         self.run(optimizer, objective, 3)
         assert objective.asked[4] == objective.asked[5]
-        self.same(optimizer, self.played(len(optimizer.history_)))
+        self.same(optimizer, self.make_and_play(len(optimizer.history_)))
 
     @pytest.mark.parametrize("raises", [True, False])
     def test_the_loop_goes_on_after_failed_evaluations(self, raises: bool) -> None:
@@ -674,15 +679,15 @@ class OptimizerContract:
             assert query == expected
             assert i == 0 or i - 1 not in objective.numbers or query != objective.asked[i - 1]
             by_hand.tell(query, None if i in objective.numbers else self.answer(query))
-        assert repr(self.told(by_hand)[:-1]) == repr(self.told(optimizer)[:-1])
+        assert repr(self.log_fields(by_hand)[:-1]) == repr(self.log_fields(optimizer)[:-1])
         assert self.ask(by_hand, 2) == self.ask(optimizer, 2)
 
     def test_a_failure_teaches_nothing_and_is_left_out_for_a_while(self) -> None:
         """After its k-th failure a query is not asked before 2^k further answers."""
-        optimizer = self.played(6)
-        before, query = repr(self.known(optimizer)), self.ask(optimizer)
+        optimizer = self.make_and_play(6)
+        before, query = repr(self.predictions(optimizer)), self.ask(optimizer)
         optimizer.tell(query, None)
-        assert repr(self.known(optimizer)) == before
+        assert repr(self.predictions(optimizer)) == before
         assert self.ask(optimizer) != query
         late = copy.deepcopy(optimizer).tell(query, self.answer(query))  # accepted as usual
         assert_array_equal(late.history_["reward"][-1], self.answer(query))

@@ -319,7 +319,7 @@ def answer(query):
 def loaded(cls, path, repeated=False, **omitted):
     """Return the run in a file, or what repeats it from its log."""
     run = cls.load(path, **omitted)
-    return run._repeated(run._events) if repeated else run
+    return run._repeat_events(run._events) if repeated else run
 
 
 def rows(optimizer):

@@ -35,7 +35,7 @@ class TestTreesBallsAndArms(OptimizerContract):
     def make(self):
         return cases.make(self.name)
 
-    def make_named(self, names):
+    def make_with_names(self, names):
         if self.make().bounds is None:
             return None
         return cases.make(self.name, bounds=names(cases.BOUNDS))
@@ -97,8 +97,8 @@ class TestTreesBallsAndArms(OptimizerContract):
         return [cases.play(other, 3, lambda query: 0.5)[-1] for other in others]
 
     def test_a_refused_fit_leaves_no_trace(self):
-        optimizer = self.played(6)
-        before, X, y = self.seen(optimizer), cases.POOL[:5], np.arange(5.0)
+        optimizer = self.make_and_play(6)
+        before, X, y = self.exact_state(optimizer), cases.POOL[:5], np.arange(5.0)
         for arguments in [
             (None, y),
             (np.column_stack([X, y]), y),
@@ -110,7 +110,7 @@ class TestTreesBallsAndArms(OptimizerContract):
             (X, ["a"] * 5),
         ]:
             assert self.refuses(optimizer.fit, *arguments)
-        assert self.seen(optimizer) == before
+        assert self.exact_state(optimizer) == before
 
 
 class TestIndirect(OptimizerContract):
@@ -131,7 +131,7 @@ class TestIndirect(OptimizerContract):
         pairs = len(cases.INDIRECT[self.name]) > 2
         return optimizer.fit(cases.POINTS, queries=cases.PAIRED) if pairs else optimizer
 
-    def make_named(self, names):
+    def make_with_names(self, names):
         sides = {"bounds": names([(0, 1), (0, 1)])}
         if cases.make_indirect(self.name).query_bounds is not None:
             return cases.make_indirect(self.name, query_bounds={"asked": (0, 1)}, **sides)
@@ -160,10 +160,14 @@ class TestIndirect(OptimizerContract):
     def strangers(self, optimizer):
         return [[-0.5], [50.0], np.zeros(3), np.zeros((2, 1))]
 
-    def known(self, optimizer):
+    def predictions(self, optimizer):
         A = [self.ask(self.make()).a] * 2
         asked = optimizer.predict_query(np.array(A), return_std=True)
-        return [*super().known(optimizer), *(part.tolist() for part in asked), optimizer.spent_]
+        return [
+            *super().predictions(optimizer),
+            *(part.tolist() for part in asked),
+            optimizer.spent_,
+        ]
 
 
 class TestContextual(OptimizerContract):
@@ -177,7 +181,7 @@ class TestContextual(OptimizerContract):
             RBF(0.7), alpha=0.01, variation=(3.0, 0.6), random_state=0, **domain
         )
 
-    def make_named(self, names):
+    def make_with_names(self, names):
         both = names([(-1, 1), (0, 3)])
         sides = [dict([side]) for side in both.items()]
         return self.make().set_params(context_bounds=sides[0], bounds=sides[1])
@@ -212,7 +216,7 @@ class TestArmsInContexts(OptimizerContract):
     def make(self):
         return self.cls(**self.settings)
 
-    def make_named(self, names):
+    def make_with_names(self, names):
         if "bounds" not in self.settings:
             return None
         both = names([(-1, 1), (0, 3)])

@@ -79,7 +79,7 @@ def test_an_experiment(tmp_path, version):
 def test_fits_of_a_hyperparameter_search(version):
     kept = Checkpoint(FILES / f"search_{version}.json", True, {})
     assert (kept.seed, kept.n_iter) == (0, 4)
-    fits = [kept.of(np.float64(third / 3).tobytes()) for third in range(4)]
+    fits = [kept.get(np.float64(third / 3).tobytes()) for third in range(4)]
     scores = [[each["test_scores"] for each in fit] for fit in fits]
     means = [0.9999433432716219, 0.9950852028440131, 0.8166088118875954, 0.0996591311409844]
     assert_allclose(np.mean(scores, axis=1), means, rtol=1e-3)

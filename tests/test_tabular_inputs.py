@@ -417,7 +417,7 @@ def test_columns_in_another_order_than_before_are_refused(door):
 def test_the_columns_of_the_first_table_are_kept_in_files(tmp_path, rebuilt):
     run = in_box([(0, 1)] * 2).tell(TABLE_OF_X, Y)
     if rebuilt:
-        run = run._repeated(run._events)
+        run = run._repeat_events(run._events)
     else:
         run.save(tmp_path / "run")
         run = GPUCBOptimizer.load(tmp_path / "run")

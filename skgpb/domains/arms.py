@@ -818,15 +818,15 @@ class ArmSet:
         if isinstance(query, Arm) and query.index >= 0:
             here = self.context is None or np.array_equal(query.context, self.context)
             return query.index if here else -1
-        return self.slot_of_row(self.block_of(query))
+        return self.slot_of_row(self.rows_of_query(query))
 
-    def slot_of_row(self, block: np.ndarray) -> int:
+    def slot_of_row(self, row_set: np.ndarray) -> int:
         """Return the index of the query of one row (1, n_columns), -1 if there is none."""
-        if len(block) != 1:
+        if len(row_set) != 1:
             return -1
         # The last column distinguishes nearly all of them; the first ones have contexts.
-        near = np.flatnonzero(self.rows[:, -1] == block[0, -1])
-        equal = near[(self.rows[near] == block).all(axis=1)]
+        near = np.flatnonzero(self.rows[:, -1] == row_set[0, -1])
+        equal = near[(self.rows[near] == row_set).all(axis=1)]
         return int(equal[0]) if len(equal) else -1
 
     def different_from(self, query: Arm) -> np.ndarray:
@@ -836,16 +836,16 @@ class ArmSet:
         # Candidates that follow the posterior may coincide with others.
         return (self.rows != query.descriptor).any(axis=1)
 
-    def arm_at(self, block: np.ndarray) -> Arm | None:
+    def arm_at(self, row_set: np.ndarray) -> Arm | None:
         """Return the query of a row (1, n_columns), or None if it is not in the set."""
-        slot = self.slot_of_row(block)
+        slot = self.slot_of_row(row_set)
         return self.arm(slot) if slot >= 0 else None
 
     def placements_of(self, slot: int) -> Placements | None:
         """Return the possible places of a query of this kind; None if they are finitely many."""
         return None
 
-    def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
+    def rows_of_query(self, query: Arm | PointsQuery) -> np.ndarray:
         """Return the descriptor rows of a query."""
         if isinstance(query, Arm):
             return query.descriptor[np.newaxis]

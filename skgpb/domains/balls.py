@@ -167,7 +167,7 @@ class Balls:
         """Return descriptor rows (n, 2 d) of points (n, d)."""
         return boxes_from_points(points)
 
-    def block_of(self, query: Ball | PointsQuery) -> np.ndarray:
+    def rows_of_query(self, query: Ball | PointsQuery) -> np.ndarray:
         """Return the descriptor rows of a query."""
         if isinstance(query, PointsQuery):
             return boxes_from_points(query.points)
@@ -227,9 +227,9 @@ class Balls:
                     inside.setdefault((depth + 1, c.tobytes()), (c, depth + 1, -1))
         return list(inside.values())
 
-    def block(self, place: Place) -> np.ndarray:
+    def row_set(self, place: Place) -> np.ndarray:
         """Return descriptor rows of the ball at a place."""
-        return self.block_of(self.ball_at(*place))
+        return self.rows_of_query(self.ball_at(*place))
 
     def query(self, place: Place) -> Ball:
         """Return the ball at a place."""

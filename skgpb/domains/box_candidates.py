@@ -298,14 +298,14 @@ class BoxCandidates(ArmSet):
         self._lie_at(plain)
         return moved
 
-    def arm_at(self, block: np.ndarray) -> Arm | None:
+    def arm_at(self, row_set: np.ndarray) -> Arm | None:
         """Return the query of a row (1, n_columns) that is feasible; otherwise None."""
-        arm = super().arm_at(block)
-        if arm is not None or len(block) != 1:
+        arm = super().arm_at(row_set)
+        if arm is not None or len(row_set) != 1:
             return arm
-        point = self.layout.actions_layout.places(self.layout.actions_of(block))[0]
+        point = self.layout.actions_layout.places(self.layout.actions_of(row_set))[0]
         possible = self.space is None or self.space.is_feasible(point)
-        return self.placed_arm(block[0]) if possible else None
+        return self.placed_arm(row_set[0]) if possible else None
 
     def _possible(self, points: np.ndarray) -> np.ndarray:
         """Return the feasible ones of points (n, d), as centres for candidates."""

@@ -105,7 +105,7 @@ class ContextPartition:
 
     def candidate(self, node: int, context: np.ndarray) -> np.ndarray:
         """Return the descriptor row (1, 2 d) of the query of a node in a context."""
-        return self.joint.block_beside(node, context)
+        return self.joint.row_set_with(node, context)
 
     def node_of(self, query: Cell | PointsQuery) -> int:
         """Return the node of a query, -1 if it is not in the tree."""
@@ -115,9 +115,9 @@ class ContextPartition:
         """Return descriptor rows (n, 2 d) of points (n, d)."""
         return self.joint.rows_of(points)
 
-    def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
+    def rows_of_query(self, query: Cell | PointsQuery) -> np.ndarray:
         """Return the descriptor rows of a query."""
-        return self.joint.block_of(query)
+        return self.joint.rows_of_query(query)
 
     def resolve(self, query: Cell) -> None:
         """Raise ValueError unless a query is a cell of this partition, in a context or without."""

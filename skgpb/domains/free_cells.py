@@ -224,14 +224,14 @@ class FreeCells(ArmSet):
         moves, if the query has several rows, or with contexts, where no functional is tracked
         between rounds.
         """
-        block = self.block_of(query)
-        if not self._n_local or self.context is not None or len(block) != 1:
+        row_set = self.rows_of_query(query)
+        if not self._n_local or self.context is not None or len(row_set) != 1:
             return -1
         number = max(self.number_of_size(query), 0)
         local = np.split(self.moving, len(self.sizes))[number]
         slot = int(local[(max(self._next, 0) - 1) % self._n_local])
         plain = self.plain.copy()
-        plain[slot] = block[0]
+        plain[slot] = row_set[0]
         self._lie_at(plain)
         return slot
 

@@ -278,7 +278,7 @@ class QuerySet(ArmSet):
         """Return the index of a candidate, -1 for any other query."""
         return query.index
 
-    def block_of(self, query: Any) -> np.ndarray:
+    def rows_of_query(self, query: Any) -> np.ndarray:
         """Return the descriptor row (1, n_columns) of a query."""
         return self.kernel.rows_of_queries(query.a[np.newaxis])
 
@@ -561,7 +561,7 @@ class QueryTree(ArmSet):
         node = query.depth, query.index
         return query.depth + query.index if node in [(0, 0), *self.children((0, 0))] else -1
 
-    def block_of(self, query: Any) -> np.ndarray:
+    def rows_of_query(self, query: Any) -> np.ndarray:
         """Return the descriptor row (1, n_columns) of a query."""
         return self.kernel.rows_of_queries(query.a[np.newaxis])
 

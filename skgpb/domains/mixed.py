@@ -73,7 +73,7 @@ class MixedPartition(BoxPartition):
         vars(other).update(_divisible=dict(self._divisible))
         return other
 
-    def blocks(self, start: int, stop: int) -> list[np.ndarray]:
+    def row_sets(self, start: int, stop: int) -> list[np.ndarray]:
         """Return descriptor rows of nodes start..stop-1, one array for each."""
         return [self._ranges.rows(box) for box in self.tree.box(start, stop)]
 
@@ -102,7 +102,7 @@ class MixedPartition(BoxPartition):
         """Return descriptor rows of the average over any box (2 d,)."""
         return self._ranges.rows(box)
 
-    def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
+    def row_set_with(self, node: int, given: np.ndarray) -> np.ndarray:
         """Return descriptor rows of a node whose first coordinates are replaced by ``given``."""
         box, n, d = self.tree.box(node, node + 1)[0], len(given), self.tree.n_features
         box[:n] = box[d : d + n] = given

@@ -182,7 +182,7 @@ class Partition(ABC):
         self.tree.__setstate__(self.tree.__getstate__() | rewards)
 
     @abstractmethod
-    def blocks(self, start: int, stop: int) -> list[np.ndarray]:
+    def row_sets(self, start: int, stop: int) -> list[np.ndarray]:
         """Return descriptor rows of nodes start..stop-1, one array for each."""
 
     @abstractmethod
@@ -230,7 +230,7 @@ class Partition(ABC):
         marked[nodes] = 1
         return marked
 
-    def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
+    def rows_of_query(self, query: Cell | PointsQuery) -> np.ndarray:
         """Return the descriptor rows of a query."""
         if isinstance(query, PointsQuery):
             return self.rows_of(query.points)
@@ -272,9 +272,9 @@ class Partition(ABC):
                 children += range(first, self.tree.n_nodes)
         return children
 
-    def block(self, node: int) -> np.ndarray:
+    def row_set(self, node: int) -> np.ndarray:
         """Return descriptor rows of a node."""
-        return self.blocks(node, node + 1)[0]
+        return self.row_sets(node, node + 1)[0]
 
     def query(self, node: int) -> Cell:
         """Return the query of a node, as :meth:`cell` does."""
@@ -412,7 +412,7 @@ class BoxPartition(Partition):
         """Split a leaf into K children; return the index of the first."""
         return self.tree.split(node)
 
-    def blocks(self, start: int, stop: int) -> list[np.ndarray]:
+    def row_sets(self, start: int, stop: int) -> list[np.ndarray]:
         """Return descriptor rows of nodes start..stop-1, one array (1, 2 d) for each."""
         if self.at_center:
             rows = boxes_from_points(self.tree.center(start, stop))
@@ -445,11 +445,11 @@ class BoxPartition(Partition):
         """Return descriptor rows of the average over any box (2 d,)."""
         return box[None]
 
-    def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
+    def rows_of_query(self, query: Cell | PointsQuery) -> np.ndarray:
         """Return the descriptor rows of a query."""
         if isinstance(query, Region) and query.counts == self.n_representatives:
             return self.rows_of(query.points) if self.at_center else self.rows_of_box(query.box)
-        return super().block_of(query)
+        return super().rows_of_query(query)
 
     def query_of_box(self, box: np.ndarray) -> Cell | Region:
         """Return the query of the average over a box (2 d,): a cell, or else a ``Region``."""
@@ -472,11 +472,11 @@ class BoxPartition(Partition):
                     children.append(self.cell_at(depth, index))
         return Region(lower, upper, self.n_representatives)._with_names(self.space)
 
-    def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
+    def row_set_with(self, node: int, given: np.ndarray) -> np.ndarray:
         """Return descriptor rows of a node whose first coordinates are replaced by ``given``."""
-        block, n, d = self.block(node).copy(), len(given), self.tree.n_features
-        block[:, :n] = block[:, d : d + n] = given
-        return block
+        row_set, n, d = self.row_set(node).copy(), len(given), self.tree.n_features
+        row_set[:, :n] = row_set[:, d : d + n] = given
+        return row_set
 
     def deviation_cells(
         self, depth: int, everywhere: bool
@@ -485,10 +485,10 @@ class BoxPartition(Partition):
         sample = []
         for lower, upper in sample_cells(self.bounds, self.tree.n_children, depth, everywhere):
             if self.at_center:
-                block = boxes_from_points(0.5 * (lower + upper)[None])
+                row_set = boxes_from_points(0.5 * (lower + upper)[None])
             else:
-                block = np.concatenate([lower, upper])[None]
-            sample.append((block, lower, upper))
+                row_set = np.concatenate([lower, upper])[None]
+            sample.append((row_set, lower, upper))
         return sample
 
     def _cell_of(self, node: int) -> Cell:
@@ -594,7 +594,7 @@ class PoolPartition(Partition):
         vars(other).update(_slices=list(self._slices))
         return other
 
-    def blocks(self, start: int, stop: int) -> list[np.ndarray]:
+    def row_sets(self, start: int, stop: int) -> list[np.ndarray]:
         """Return the representatives of nodes start..stop-1, one array (S, d) for each."""
         return [self._sample(self._slices[node]) for node in range(start, stop)]
 
@@ -615,7 +615,7 @@ class PoolPartition(Partition):
         """Return the points (n, d) themselves as descriptor rows."""
         return points
 
-    def deviation_blocks(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    def deviation_row_sets(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return (representatives, members) of a sample of cells at a depth."""
         K, sample = self.tree.n_children, []
         for index in sorted({j * K**depth // 8 for j in range(8)} | {K**depth - 1}):

@@ -216,7 +216,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self._check_single(study)
         found: dict[str, BaseDistribution] = {}
         changed: set[str] = set()
-        for other in self._known(study, {}):
+        for other in self._usable_trials(study, {}):
             for name, space in other.distributions.items():
                 if found.setdefault(name, space) != space:
                     changed.add(name)
@@ -236,7 +236,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self._check_single(study)
         if not search_space:
             return {}
-        known = self._known(study, {})
+        known = self._usable_trials(study, {})
         if len(known) < max(1, self.n_startup_trials):
             return {}
         chosen = self._choose(study, trial, search_space, known)
@@ -255,8 +255,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self._check_single(study)
         new = {param_name: param_distribution}
         if not param_distribution.single():
-            known = self._known(study, new)
-            started = len(self._known(study, {})) >= self.n_startup_trials
+            known = self._usable_trials(study, new)
+            started = len(self._usable_trials(study, {})) >= self.n_startup_trials
             # A parameter of one of two branches has about half of the trials.
             if started and len(known) >= max(1, self.n_startup_trials // 2):
                 # Parameters of this trial that all earlier trials with the new parameter have too.
@@ -293,7 +293,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             )
 
     @staticmethod
-    def _known(
+    def _usable_trials(
         study: optuna.Study,
         search_space: Mapping[str, BaseDistribution],
         states: tuple[TrialState, ...] = (TrialState.COMPLETE,),
@@ -343,7 +343,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         player.fit(X, (y - center) / scale)
         # With ``fixed`` only trials with all parameters of the search space count.
         needed = {} if fixed is None else search_space
-        for other in self._known(study, needed, FAILED):
+        for other in self._usable_trials(study, needed, FAILED):
             player.tell(cube.columns(cube.point(other.params)[np.newaxis])[0], None)
         for params in self._running(study, trial, search_space, needed):
             # The expected answer leaves the mean as it is, and shrinks the uncertainty around it.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import equal
-from skgpb.optimizers._run import block_told
+from skgpb.optimizers._run import event_block_name
 from skgpb.utils.install import needs
 from skgpb.utils.validation import Real
 
@@ -91,7 +91,7 @@ def history_frame(
             put(label, pd.Series(column, told).reindex(frame.index, fill_value=nothing))
     for name in dict.fromkeys(name for each in measured for name in each):
         put(name, np.array([each.get(name) for each in measured], dtype=np.float64))
-    blocks = [block_told(event) for event in events]
+    blocks = [event_block_name(event) for event in events]
     if any(block is not None for block in blocks):
         put("block", blocks)
     put("failure", [None if event[0] == "tell" else event[2] for event in events])

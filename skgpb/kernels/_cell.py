@@ -39,8 +39,8 @@ from skgpb.kernels.evaluator import (
     Evaluator,
     FeatureEvaluator,
     PlainEvaluator,
-    block_means,
     check_covariances,
+    row_set_means,
 )
 from skgpb.kernels.low_rank import FeatureMap, LowRank, feature_covariances
 
@@ -392,7 +392,7 @@ class BoxFeatures:
         for rows in self._kernel.runs(boxes, FEATURE_POINTS):
             points, weights, first = self._kernel.point_set(boxes[rows])
             phi[rows] = self._points.means(points, first, weights)
-        return block_means(phi, np.append(starts, len(boxes)), 0)
+        return row_set_means(phi, np.append(starts, len(boxes)), 0)
 
     def gram_gradient(self, boxes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the covariances (m, m) of these means and their gradient (m, m, p) by theta."""

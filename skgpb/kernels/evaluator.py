@@ -105,7 +105,7 @@ def near(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     return relative(X, origin_of(kernel, box_around(X)))
 
 
-def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:
+def row_set_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:
     """Average runs of rows (axis 0) or columns (axis 1) of a covariance matrix."""
     if offsets is None:
         return K
@@ -239,7 +239,7 @@ class Functionals:
         Number of columns of a descriptor.
     rows : ndarray of shape (n, n_columns), default=None
         One functional for each row; the array is not copied.
-    blocks : list of ndarray of shape (n_rows, n_columns), default=None
+    row_sets : list of ndarray of shape (n_rows, n_columns), default=None
         Means over rows, instead.
     one_by_one : bool, default=False
         Whether each embedding is computed separately. BLAS rounds a row differently in a batch of
@@ -261,30 +261,30 @@ class Functionals:
         self,
         n_columns: int,
         rows: np.ndarray | None = None,
-        blocks: list[np.ndarray] | None = None,
+        row_sets: list[np.ndarray] | None = None,
         one_by_one: bool = False,
         strata: dict[int, int] | None = None,
     ) -> None:
         self._strata: dict[int, int] = strata or {}
-        self._n = len(blocks) if blocks is not None else 0 if rows is None else len(rows)
+        self._n = len(row_sets) if row_sets is not None else 0 if rows is None else len(rows)
         self._buffer = np.empty((8, n_columns)) if rows is None else rows
-        self._blocks = blocks
+        self._row_sets = row_sets
         self._one_by_one = one_by_one
         self._memory: _Whole | _ByRow | None = None
 
     @classmethod
-    def of(cls, blocks: list[np.ndarray], n_columns: int, stratum: int = 0) -> Functionals:
+    def of(cls, row_sets: list[np.ndarray], n_columns: int, stratum: int = 0) -> Functionals:
         """Return the functionals of lists of rows, as a read-only list.
 
         All of them have the random effect of level ``stratum``, unless it is 0.
         """
-        if not blocks:
+        if not row_sets:
             return cls(n_columns)
-        rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-        strata = dict.fromkeys(range(len(blocks)), stratum) if stratum else None
-        if len(rows) == len(blocks):
+        rows = row_sets[0] if len(row_sets) == 1 else np.concatenate(row_sets)
+        strata = dict.fromkeys(range(len(row_sets)), stratum) if stratum else None
+        if len(rows) == len(row_sets):
             return cls(n_columns, rows, strata=strata)
-        return cls(n_columns, blocks=blocks, strata=strata)
+        return cls(n_columns, row_sets=row_sets, strata=strata)
 
     @classmethod
     def of_rows(cls, rows: np.ndarray) -> Functionals:
@@ -300,7 +300,7 @@ class Functionals:
         ends = len(offsets) and (offsets[0], offsets[-1]) == (0, len(rows))
         if not (ends and (np.diff(offsets) > 0).all()):
             raise ValueError(f"functionals must have rows, got offsets {offsets}")
-        return cls(rows.shape[1], blocks=np.split(rows, offsets[1:-1]), strata=levels)
+        return cls(rows.shape[1], row_sets=np.split(rows, offsets[1:-1]), strata=levels)
 
     def __len__(self) -> int:
         return self._n
@@ -313,16 +313,16 @@ class Functionals:
     @property
     def rows(self) -> np.ndarray:
         """Descriptor rows of all functionals, one below the other."""
-        if self._blocks is not None:
-            return np.concatenate(self._blocks) if self._blocks else self._buffer[:0]
+        if self._row_sets is not None:
+            return np.concatenate(self._row_sets) if self._row_sets else self._buffer[:0]
         return self._buffer[: self._n]
 
     @property
     def offsets(self) -> np.ndarray | None:
         """First row of each functional, or None if each has one row."""
-        if self._blocks is None:
+        if self._row_sets is None:
             return None
-        return np.concatenate([[0], np.cumsum([len(block) for block in self._blocks])])
+        return np.concatenate([[0], np.cumsum([len(row_set) for row_set in self._row_sets])])
 
     @property
     def strata(self) -> np.ndarray:
@@ -359,19 +359,20 @@ class Functionals:
         theirs = other.embedding(evaluator)
         K = evaluator.cross(self.embedding(evaluator), theirs)
         if evaluator.memory != "rows":  # its embeddings are of single rows
-            if self._blocks is not None:
-                K = block_means(K, self.offsets, 0)
-            if other._blocks is not None:
-                K = block_means(K, other.offsets, 1)
+            if self._row_sets is not None:
+                K = row_set_means(K, self.offsets, 0)
+            if other._row_sets is not None:
+                K = row_set_means(K, other.offsets, 1)
         return K
 
     def variance(self, evaluator: Evaluator) -> np.ndarray:
         """Return the noiseless prior variances (n,)."""
         if not self._n:
             return np.zeros(0)
-        if evaluator.memory != "rows" and self._blocks is not None:
+        if evaluator.memory != "rows" and self._row_sets is not None:
             pairs = (
-                (evaluator.embed(block), evaluator.embed(block.copy())) for block in self._blocks
+                (evaluator.embed(row_set), evaluator.embed(row_set.copy()))
+                for row_set in self._row_sets
             )
             return np.array([evaluator.cross(*pair).mean() for pair in pairs])
         return evaluator.diag(self.embedding(evaluator))
@@ -398,7 +399,7 @@ class Functionals:
 
     def put_all(self, slots: np.ndarray, other: Functionals, n: int) -> None:
         """Put another list into slots, in turn, as :meth:`put` does; the length becomes n."""
-        single = self._blocks is None and other._blocks is None
+        single = self._row_sets is None and other._row_sets is None
         if single and not isinstance(self._memory, _ByRow):
             self._reserve(n)
             self._buffer[slots] = other.rows
@@ -411,8 +412,8 @@ class Functionals:
 
     def one(self, i: int) -> Functionals:
         """Return functional i alone, as a read-only list."""
-        block = self[i]
-        out = Functionals.of([block], block.shape[1], self._strata.get(i, 0))
+        row_set = self[i]
+        out = Functionals.of([row_set], row_set.shape[1], self._strata.get(i, 0))
         if isinstance(self._memory, _ByRow):
             known = self.cached_embedding(i, self._memory.evaluator)
             if known is not None:
@@ -421,10 +422,10 @@ class Functionals:
 
     def select(self, numbers: np.ndarray) -> Functionals:
         """Return the functionals with these indices, as a read-only list."""
-        if self._blocks is None:
+        if self._row_sets is None:
             out = Functionals.of_rows(self._buffer[numbers])
         else:
-            out = Functionals.of([self._blocks[i] for i in numbers.tolist()], self.n_columns)
+            out = Functionals.of([self._row_sets[i] for i in numbers.tolist()], self.n_columns)
         if self._strata:
             of = enumerate(numbers.tolist())
             out._strata = {place: self._strata[i] for place, i in of if i in self._strata}
@@ -448,8 +449,8 @@ class Functionals:
             yield start, self._slice(start, min(start + size, self._n))
 
     def _slice(self, start: int, stop: int) -> Functionals:
-        if self._blocks is not None:
-            out = Functionals.of(self._blocks[start:stop], self.n_columns)
+        if self._row_sets is not None:
+            out = Functionals.of(self._row_sets[start:stop], self.n_columns)
         else:
             out = Functionals.of_rows(self._buffer[start:stop])
         if self._strata:
@@ -484,17 +485,17 @@ class Functionals:
     def __getitem__(self, i: int) -> np.ndarray:
         if not 0 <= i < self._n:
             raise IndexError(f"there are functionals 0 to {self._n - 1}, got {i}")
-        return self._buffer[i : i + 1] if self._blocks is None else self._blocks[i]
+        return self._buffer[i : i + 1] if self._row_sets is None else self._row_sets[i]
 
-    def __setitem__(self, i: int, block: np.ndarray) -> None:
+    def __setitem__(self, i: int, row_set: np.ndarray) -> None:
         """Replace functional i; append it if i is the length."""
-        if self._blocks is None and len(block) != 1:
-            self._blocks = [self._buffer[j : j + 1].copy() for j in range(self._n)]
-        if self._blocks is not None:
-            self._blocks[i : i + 1] = [np.array(block)]
+        if self._row_sets is None and len(row_set) != 1:
+            self._row_sets = [self._buffer[j : j + 1].copy() for j in range(self._n)]
+        if self._row_sets is not None:
+            self._row_sets[i : i + 1] = [np.array(row_set)]
         else:
             self._reserve(i + 1)
-            self._buffer[i] = block[0]
+            self._buffer[i] = row_set[0]
         if self._memory is not None:
             self._memory.forget(i)
         self._strata.pop(i, None)
@@ -509,7 +510,7 @@ class Functionals:
             if one_by_one:
                 self._memory = None
             return
-        if self._blocks is not None or new.offsets is not None:
+        if self._row_sets is not None or new.offsets is not None:
             for i in range(len(new)):
                 self.put(self._n, new, i)
             return
@@ -528,21 +529,21 @@ class Functionals:
 
     def thin(self, most: int) -> Functionals:
         """Return functionals with about ``most`` rows in all, evenly chosen, at least one each."""
-        if self._blocks is None or len(self.rows) <= most:
+        if self._row_sets is None or len(self.rows) <= most:
             return self
         each = max(1, most // self._n)
         thin = Functionals(self._buffer.shape[1])
-        for i, block in enumerate(self._blocks):
-            chosen = np.arange(min(each, len(block))) * len(block) // min(each, len(block))
-            thin[i] = block[chosen]
+        for i, row_set in enumerate(self._row_sets):
+            chosen = np.arange(min(each, len(row_set))) * len(row_set) // min(each, len(row_set))
+            thin[i] = row_set[chosen]
         thin._strata = dict(self._strata)
         return thin
 
     def __getstate__(self) -> dict[str, Any]:
-        blocks = None if self._blocks is None else list(self._blocks)
+        row_sets = None if self._row_sets is None else list(self._row_sets)
         return {
             "_n": self._n,
-            "_blocks": blocks,
+            "_row_sets": row_sets,
             "_buffer": self._buffer[: self._n].copy(),
             "_one_by_one": self._one_by_one,
             "_strata": dict(self._strata),
@@ -601,8 +602,8 @@ class _ByRow:
         self._reserve(n)
         new = np.flatnonzero(~self.known[:n])
         for places in new[:, np.newaxis] if self.one_by_one else [new] if len(new) else []:
-            blocks = [functionals[i] for i in places.tolist()]
-            some = Functionals.of(blocks, functionals.n_columns)
+            row_sets = [functionals[i] for i in places.tolist()]
+            some = Functionals.of(row_sets, functionals.n_columns)
             self.put(places, self.evaluator.embed(some.rows, some.offsets))
         if self.values is None:
             return self.evaluator.embed(functionals.rows)
@@ -634,10 +635,10 @@ class _ByRow:
         self.known[places] = True
 
 
-def key_of(block: np.ndarray, stratum: int = 0) -> str:
+def key_of(row_set: np.ndarray, stratum: int = 0) -> str:
     """Return the identity of a functional: equal for equal descriptors (-0.0 is 0.0) and level."""
     # A str, because some file formats allow no other keys.
-    return (block + 0.0).tobytes().decode("latin-1") + (str(stratum) if stratum else "")
+    return (row_set + 0.0).tobytes().decode("latin-1") + (str(stratum) if stratum else "")
 
 
 def unique_rows(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:

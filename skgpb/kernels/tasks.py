@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 from skgpb import defaults
 from skgpb.kernels._wrapper import WrapperKernel, check_pair
-from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, block_means, evaluator_of
+from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, evaluator_of, row_set_means
 from skgpb.utils.validation import check_size
 
 __all__ = ["Tasks"]
@@ -319,7 +319,7 @@ class _TaskFeatures:
         x, t = self.kernel.split(rows)
         phi = self.base.means(x, np.arange(len(x)))
         wide = (phi[:, :, None] * self.roots[t][:, None, :]).reshape(len(x), -1)
-        return block_means(wide, np.append(starts, len(x)), 0)
+        return row_set_means(wide, np.append(starts, len(x)), 0)
 
 
 def _first_weights(n: int, rank: int) -> np.ndarray:

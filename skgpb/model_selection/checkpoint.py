@@ -56,7 +56,10 @@ class Checkpoint:
     n_iter: int
 
     def __init__(self, path: str | os.PathLike[str], resume: bool, search: dict[str, Any]) -> None:
-        self._path, self._search = path, {name: described(each) for name, each in search.items()}
+        self._path, self._search = (
+            path,
+            {name: describe_value(each) for name, each in search.items()},
+        )
         self._fits: dict[str, list[dict[str, Any]]] = {}
         self._asked: set[str] = set()
         self.seed = None
@@ -93,7 +96,7 @@ class Checkpoint:
         self.seed, self.n_iter = seed, n_iter
         self._write()
 
-    def of(self, key: bytes) -> list[dict[str, Any]] | None:
+    def get(self, key: bytes) -> list[dict[str, Any]] | None:
         """Return the fits of a setting, one dict for each fold; None if it has to be fitted.
 
         ``key`` has the bytes of the setting's columns.
@@ -151,7 +154,7 @@ def _read_lines(lines: list[bytes]) -> tuple[dict[str, str], int, int, dict[str,
     return head["search"], int(head["seed"]), int(head["n_iter"]), fits
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Return a text that is the same in every process: its form in a file, or its repr."""
     try:
         return json.dumps(Writer().encode(value, "value"), allow_nan=False)

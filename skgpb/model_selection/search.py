@@ -322,7 +322,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         finally:
             self.__dict__.pop("_data", None)
 
-    def _opened(self) -> Checkpoint | None:
+    def _open_checkpoint(self) -> Checkpoint | None:
         """Return the file of fits, read if it exists; None without ``checkpoint``."""
         if self.checkpoint is None:
             if self.resume:
@@ -349,7 +349,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         self.space_ = ParameterSpace(self.param_distributions)
-        kept = self._opened()
+        kept = self._open_checkpoint()
         rng = self._rng(kept)
         self._n_planned = self.n_iter if kept is None else kept.n_iter
         engine = self._make_optimizer(self.space_, rng)
@@ -378,14 +378,14 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         # fits print as in RandomizedSearchCV.
         verbose, self.verbose = self.verbose, 0
         try:
-            self._search_shown(engine, scores, rng)
+            self._search_with_progress(engine, scores, rng)
             scores.finish()
         finally:
             self.verbose = verbose
             del self._scores, self._n_planned
         self.optimizer_ = engine
         self.expected_scores_: np.ndarray
-        self.expected_scores_, self._believed = scores.judged()
+        self.expected_scores_, self._believed = scores.expected_scores()
         warn_or_raise_about_fit_failures(scores.fits, self.error_score)
         if callable(self.scoring):
             insert_error_scores(scores.fits, self.error_score)
@@ -475,7 +475,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             return 0
         return min(max(defaults.SCORE_INITIAL, 2 * space.n_axes), ceil(self._n_planned / 3))
 
-    def _search_shown(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
+    def _search_with_progress(
+        self, engine: Any, scores: Scores, rng: np.random.RandomState
+    ) -> None:
         """Search until the end or an interrupt, with a progress bar if ``progress``."""
         shown: Any = nullcontext()
         if self.progress:
@@ -707,7 +709,7 @@ class Scores:
         """
         known = {key: self.earlier.get(key) for key in settings}
         if self.kept is not None:
-            known = {key: fits or self.kept.of(key) for key, fits in known.items()}
+            known = {key: fits or self.kept.get(key) for key, fits in known.items()}
         left = [key for key in settings if known[key] is None]
         if left:
             fits = self._fit([settings[key] for key in left])
@@ -844,7 +846,7 @@ class Scores:
         noise = np.maximum(self._noise[settings], least_noise(finite))
         return float((counts / len(rows)) ** 2 @ noise)
 
-    def judged(self) -> tuple[np.ndarray, int | None]:
+    def expected_scores(self) -> tuple[np.ndarray, int | None]:
         """Return the expected score of every setting, and the index of the best setting.
 
         The score of a failed setting is NaN. The index is None, and all scores are NaN, if the

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import has_nan
 from skgpb.domains.arms import PointsQuery, Query
 from skgpb.optimizers import _loop as loop
-from skgpb.optimizers._evaluations import EvaluationLoop, check_run, workers_of
+from skgpb.optimizers._evaluations import EvaluationLoop, check_run, make_workers
 from skgpb.optimizers._files import read_run, restore, resume_checkpoint, snapshot_of, write_run
 from skgpb.optimizers._inputs import Contexts, Inputs, NoContexts, Numbers, coordinates
-from skgpb.optimizers._loop import Replay, rebuilt_in_place
+from skgpb.optimizers._loop import Replay, rebuild_in_place
 from skgpb.optimizers._run import (
     AT_START,
     OF_QUERIES,
@@ -243,7 +243,7 @@ class BaseBanditOptimizer(
     def _begin_checks(self) -> None:
         """Raise an error for parameters that do not fit the domain, before any state is set."""
 
-    def _on_params_changed(self) -> None:
+    def _on_set_params(self) -> None:
         """Recompute everything derived from parameters that may change during a run.
 
         Replace objects, never mutate them: after an error the old ones are put back.
@@ -255,7 +255,7 @@ class BaseBanditOptimizer(
         The loop calls this after every answer, with the outcomes of that answer.
         """
 
-    def _beyond_limits(self) -> np.ndarray:
+    def _limit_violation_mask(self) -> np.ndarray:
         """Return a mask (n_answers,) of the answers that had an outcome beyond its limit."""
         return np.zeros(self.run_.n_told, dtype=bool)
 
@@ -263,7 +263,7 @@ class BaseBanditOptimizer(
         """Return the prediction for each limited outcome at a query, see ``RunResult.limits``."""
         return []
 
-    def _dissent(self, best: Any) -> dict[str, str]:
+    def _prediction_note(self, best: Any) -> dict[str, str]:
         """Return a text under "predict" if ``predict`` prefers another query; otherwise empty."""
         return {}
 
@@ -290,10 +290,10 @@ class BaseBanditOptimizer(
         """Restore a snapshot right after the start of a run that has all its events already."""
         inputs = self._inputs
         for query in [each[1] for each in self.run_.events if each[0] in OF_QUERIES]:
-            inputs.named(query)
+            inputs.attach_names(query)
         restore(self, snapshot)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         """Return a validated query, its answer and its noise variance, or raise an error."""
         if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
             value: float | None = float(reward)
@@ -305,7 +305,7 @@ class BaseBanditOptimizer(
         if known and query in self.run_.pending:
             inputs.check_sides(query)
         else:
-            query = inputs.resolved(query if known else inputs.query(query))
+            query = inputs.resolve(query if known else inputs.query(query))
         return query, value, noise
 
     # -- views of the run -----------------------------------------------------------------------
@@ -417,7 +417,7 @@ class BaseBanditOptimizer(
         """
         count = 1 if n is None else check_count(n)
         loop.apply_set_params_and_warn(self)
-        context = loop.begin(self, lambda: self._contexts.checked(context))
+        context = loop.begin(self, lambda: self._contexts.validate(context))
         asked = loop.ask(self, count, another, context)
         return asked[0] if n is None else asked
 
@@ -512,7 +512,7 @@ class BaseBanditOptimizer(
         """
         # The run must have begun before ``limit`` computes the evaluations that max_cost allows.
         check_run(objective, callback, on_error, verbose, timeout)
-        workers = workers_of(executor, n_jobs, objective, on_error)
+        workers = make_workers(executor, n_jobs, objective, on_error)
         loop.check_stop(self, stop)
         if not isinstance(resume, bool):
             raise TypeError(f"resume must be a bool, got {resume!r}")
@@ -547,7 +547,7 @@ class BaseBanditOptimizer(
         """
         checked_method(method, self._methods)
         loop.check_has_data(self)
-        self._contexts.checked(context)
+        self._contexts.validate(context)
         return self._best()
 
     @locked
@@ -641,19 +641,19 @@ class BaseBanditOptimizer(
         * ``("set", parameters)``: parameters set during the run.
         """
         check_is_fitted(self, "bounds_")
-        return list(self.run_.until(self._dirty).events)
+        return list(self.run_.first_events(self._dirty).events)
 
     @locked
-    def _repeated(self, events: Sequence[Event]) -> Self:
+    def _repeat_events(self, events: Sequence[Event]) -> Self:
         """Return an optimizer to which these events have happened; this one does not change.
 
         So users correct or remove an answer although others have followed it. Leave out all
         "learned" events after the first change: at those times hyperparameters are refitted.
         """
-        return loop.repeated(self, events)
+        return loop.repeat_events(self, events)
 
-    def _rebuilt(self) -> Self:
-        return rebuilt_in_place(self)
+    def _rebuild(self) -> Self:
+        return rebuild_in_place(self)
 
     def _unwritten(self) -> list[Any]:
         own = [] if self._params is self else list(vars(self._params).values())
@@ -713,7 +713,7 @@ class BaseBanditOptimizer(
         [lower, upper] around the query; and ``reason``, such as the message of an exception.
         """
         check_is_fitted(self, "bounds_")
-        failures = self.run_.until(self._dirty).failures
+        failures = self.run_.first_events(self._dirty).failures
         return failure_table(failures, self.n_features_in_)
 
     @property
@@ -728,8 +728,8 @@ class BaseBanditOptimizer(
         """
         check_is_fitted(self, "bounds_")
         run = self.run_
-        rows, expanded = run.until(self._dirty).history, ("expanded", np.bool_)
-        return history_table(rows, self.n_features_in_, run.sign.of, expanded)
+        rows, expanded = run.first_events(self._dirty).history, ("expanded", np.bool_)
+        return history_table(rows, self.n_features_in_, run.sign.convert, expanded)
 
 
 def checked_scores(values: Any, whose: str, n: int, of: str = "queries") -> np.ndarray:

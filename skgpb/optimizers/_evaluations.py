@@ -22,7 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skgpb import defaults
 from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.optimizers import _loop as loop
-from skgpb.optimizers._feasibility import Measured
+from skgpb.optimizers._feasibility import AnswerWithOutcomes
 from skgpb.optimizers._run import ANSWERED, CompletedEvaluation, Evaluations, Run, RunResult
 from skgpb.optimizers._stopping import Stop
 from skgpb.utils.locks import StateLock, locked
@@ -50,16 +50,16 @@ NOT_OF_THE_QUERY = (
 )
 
 
-def workers_of(
+def make_workers(
     executor: Executor | None, n_jobs: Any, objective: Callable, on_error: str
-) -> Batches | Arrivals:
+) -> JoblibWorkers | ExecutorWorkers:
     """Return the workers of a run: of joblib, or of the executor if there is one."""
     if executor is None:
-        return Batches(n_jobs, objective, on_error)
-    return Arrivals(executor, n_jobs, objective, on_error)
+        return JoblibWorkers(n_jobs, objective, on_error)
+    return ExecutorWorkers(executor, n_jobs, objective, on_error)
 
 
-class Batches:
+class JoblibWorkers:
     """Jobs of joblib: the queries of a batch start together and are answered together, in order.
 
     Parameters
@@ -110,11 +110,11 @@ class Batches:
         for query, outcome in zip(begun, outcomes, strict=True):
             self.arrive(query, outcome)
 
-    def evaluated(self) -> None:
+    def collect_results(self) -> None:
         """Do nothing: a batch has no finished evaluations that have not arrived."""
 
 
-class Arrivals:
+class ExecutorWorkers:
     """Workers of an executor: answers arrive one by one, and each makes room for one query.
 
     Parameters
@@ -165,9 +165,9 @@ class Arrivals:
             unique = uuid4()
             task = self._executor.submit(evaluate, self._objective, query, self._on_error, unique)
             self.out[query] = task
-            task.add_done_callback(partial(self._done, query))
+            task.add_done_callback(partial(self._enqueue_result, query))
 
-    def _done(self, query: Any, future: Future) -> None:
+    def _enqueue_result(self, query: Any, future: Future) -> None:
         """Put a finished evaluation into the queue; called in any thread of the executor."""
         self._arrived.put((query, future))
 
@@ -188,12 +188,12 @@ class Arrivals:
             except Exception as error:
                 if not self.raises and isinstance(error, NOT_OF_THE_QUERY):
                     raise
-                outcome = None, error if self.raises else described(error)
+                outcome = None, error if self.raises else describe_error(error)
             self.arrive(query, outcome)
             del self.out[query]
             return
 
-    def evaluated(self) -> None:
+    def collect_results(self) -> None:
         """Pass all finished evaluations to ``arrive``, without waiting."""
         while not self._arrived.empty():
             self.answers()
@@ -232,10 +232,12 @@ def evaluate(
             if takes_x:
                 error.add_note(TAKES_A_QUERY)
             raise
-        return None, f"{described(error)}; {TAKES_A_QUERY}" if takes_x else described(error)
+        return None, f"{describe_error(error)}; {TAKES_A_QUERY}" if takes_x else describe_error(
+            error
+        )
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an exception as a text, the reason of a failure in ``failed_``."""
     return f"{type(error).__name__}: {error}"
 
@@ -269,7 +271,7 @@ def check_budget(budget: Any) -> int:
     return int(budget)
 
 
-class Evaluated:
+class RunEvaluations:
     """The evaluations of one call of ``run``.
 
     Attributes
@@ -295,7 +297,7 @@ class EvaluationLoop:
     ----------
     search : BaseBanditOptimizer
         The optimizer, whose ``ask`` and ``tell`` the loop uses.
-    workers : Batches or Arrivals
+    workers : JoblibWorkers or ExecutorWorkers
         Workers that evaluate the queries.
     callback, checkpoint, stop, timeout
         As in ``run``.
@@ -304,7 +306,7 @@ class EvaluationLoop:
     def __init__(
         self,
         search: Any,
-        workers: Batches | Arrivals,
+        workers: JoblibWorkers | ExecutorWorkers,
         callback: Callable[[Any], Any] | None,
         checkpoint: str | os.PathLike[str] | None,
         stop: Stop | Callable[[Any], Any] | None,
@@ -316,21 +318,21 @@ class EvaluationLoop:
         self._lock: StateLock = search._lock
         self._has_costs = search._has_costs
         self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
-        self._mine = Evaluated()
+        self._mine = RunEvaluations()
         self._done = self._failed = self._in_a_row = 0
         self._resumes = False
         self._last: Any = None
         #: Reason for the end of the run; empty while it goes on.
         self._ended = ""
 
-    # ``_dirty`` and ``_rebuilt`` of the optimizer, whose lock the decorator ``locked`` holds here.
+    # ``_dirty`` and ``_rebuild`` of the optimizer, whose lock the decorator ``locked`` holds here.
 
     @property
     def _dirty(self) -> int | None:
         return self._optimizer._dirty
 
-    def _rebuilt(self) -> Self:
-        self._optimizer._rebuilt()
+    def _rebuild(self) -> Self:
+        self._optimizer._rebuild()
         return self
 
     @property
@@ -338,7 +340,7 @@ class EvaluationLoop:
         return self._optimizer.run_
 
     @property
-    def _evaluated(self) -> Evaluations:
+    def _shared_evaluations(self) -> Evaluations:
         return self._run.evaluations
 
     # -- budget -------------------------------------------------------------------------------
@@ -348,7 +350,7 @@ class EvaluationLoop:
         optimizer, self._max_cost = self._optimizer, max_cost
         self._contexts: list[np.ndarray] | None = None
         if not optimizer._contexts:
-            optimizer._contexts.checked(contexts)
+            optimizer._contexts.validate(contexts)
             self._most = self._evaluations(budget)
             return
         if not (contexts is None or (budget is None and max_cost is None)):
@@ -356,7 +358,7 @@ class EvaluationLoop:
                 "budget and max_cost must be None if contexts are given, got "
                 f"{budget!r} and {max_cost!r}"
             )
-        in_order = loop.begin(self._optimizer, lambda: optimizer._contexts.all_checked(contexts))
+        in_order = loop.begin(self._optimizer, lambda: optimizer._contexts.validate_all(contexts))
         self._contexts, self._most = in_order, len(in_order)
 
     def _evaluations(self, budget: Any) -> int:
@@ -407,7 +409,7 @@ class EvaluationLoop:
         return self._optimizer.spent_ - self._spent_before
 
     @locked
-    def _cost_reached(self, out: Iterable[Any] = ()) -> bool:
+    def _reaches_max_cost(self, out: Iterable[Any] = ()) -> bool:
         """Return whether the cost reaches ``max_cost`` once the queries in ``out`` are answered."""
         if self._max_cost is None:
             return False
@@ -424,7 +426,7 @@ class EvaluationLoop:
             self._leave_batch()
         self._spent_before = 0.0
         if self._resumes:
-            self._ended = self._why_stopped()
+            self._ended = self._stop_reason()
         elif self._has_costs:
             self._spent_before = optimizer.spent_
         self._save()
@@ -434,7 +436,7 @@ class EvaluationLoop:
             self._join()
             while self._done < self._most and not self._ended:
                 if not self._answers():
-                    if not workers.out and self._cost_reached():
+                    if not workers.out and self._reaches_max_cost():
                         break
                     self._evaluate()
                 self._tell_answers()
@@ -445,7 +447,7 @@ class EvaluationLoop:
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
                         f"{self._run.failures[-1][2]}; on_error='raise' shows where"
                     )
-                if not self._ended and self._cost_reached():
+                if not self._ended and self._reaches_max_cost():
                     break
         if self._failed:
             warn(
@@ -453,7 +455,7 @@ class EvaluationLoop:
                 f"{self._run.failures[-1][2]}; failed_ has them all",
                 EvaluationWarning,
             )
-        return self._concluded()
+        return self._make_result()
 
     def _evaluate(self) -> None:
         """Start as many queries as the workers have room for, and wait for an answer."""
@@ -470,29 +472,29 @@ class EvaluationLoop:
         refused: Exception | None = None
         while answers := self._answers():
             query, (reward, error) = answers[0].query, answers[0].outcome
-            reward, error = self._validated(query, reward, error, self._workers.raises)
+            reward, error = self._validate_result(query, reward, error, self._workers.raises)
             if isinstance(error, Exception):
                 # Tell all other answers that have arrived before raising this error.
                 self._leave_out(answers[0])
-                self._workers.evaluated()
+                self._workers.collect_results()
                 refused = refused or error
                 continue
             self._tell(answers[0], reward, error)
-            if isinstance(reward, Measured):
+            if isinstance(reward, AnswerWithOutcomes):
                 reward = reward.reward
             self._last = query if self._last is None else self._last
             self._done += 1
             self._in_a_row = self._in_a_row + 1 if reward is None else 0
             self._failed += reward is None
-            beyond = self._optimizer._beyond_limits()
+            beyond = self._optimizer._limit_violation_mask()
             self._progress.record(
                 reward, error, beyond=reward is not None and bool(beyond[-1:].any())
             )
             if len(answers) == 1:
                 self._save()
             stopped = self._callback is not None and self._callback(self._optimizer) is True
-            self._ended = "stopped by the callback" if stopped else self._why_stopped()
-            if self._ended or (refused is None and self._cost_reached()):
+            self._ended = "stopped by the callback" if stopped else self._stop_reason()
+            if self._ended or (refused is None and self._reaches_max_cost()):
                 self._save()
                 break
         if refused is not None:
@@ -513,7 +515,7 @@ class EvaluationLoop:
         if self._checkpoint is not None:
             self._optimizer.save(self._checkpoint)
 
-    def _why_stopped(self) -> str:
+    def _stop_reason(self) -> str:
         """Return the reason why the run stops now; empty if it goes on."""
         optimizer = self._optimizer
         if reason := loop.stops(optimizer, self._stop):
@@ -523,7 +525,7 @@ class EvaluationLoop:
         return ""
 
     @locked
-    def _concluded(self) -> RunResult[Any]:
+    def _make_result(self) -> RunResult[Any]:
         """Return the result of the run, with the reason for its end."""
         result = loop.summary(self._optimizer, self._last, self._stop)
         if result.x is None:
@@ -547,14 +549,14 @@ class EvaluationLoop:
         answers = self._answers_left()[: max(0, self._most - self._done)]
         self._mine.queries.update({answer.query: answer.n_events for answer in answers})
 
-    def _being_evaluated(self) -> set[Any]:
+    def _queries_of_other_runs(self) -> set[Any]:
         """Return the queries that other runs are evaluating."""
         runs = [run for run in self._lock.runs if run is not self._mine and run.running.locked()]
         return {query for run in runs for query in list(run.queries)}
 
     def _answers_left(self) -> list[CompletedEvaluation]:
         """Return the answers of runs that ended before they could tell them."""
-        busy, arrived = self._being_evaluated(), self._evaluated.arrived
+        busy, arrived = self._queries_of_other_runs(), self._shared_evaluations.arrived
         left = [answer for answer in arrived if answer.query not in busy]
         for answer in left:
             since = self._run.events[answer.n_events :]
@@ -566,28 +568,30 @@ class EvaluationLoop:
     def _leave_batch(self) -> None:
         """Tell the answers of runs that have ended, and drop their unevaluated queries."""
         for answer in self._answers_left():
-            self._tell(answer, *self._validated(answer.query, *answer.outcome, False))
-        busy, evaluated = self._being_evaluated(), self._evaluated
+            self._tell(answer, *self._validate_result(answer.query, *answer.outcome, False))
+        busy, evaluated = self._queries_of_other_runs(), self._shared_evaluations
         evaluated.batch = [query for query in evaluated.batch if query in busy]
 
     def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
         """Store an outcome, which this run or a later one tells."""
         if all(answer.query != query for answer in self._answers()):
             answer = CompletedEvaluation(query, outcome, self._mine.queries[query])
-            self._evaluated.arrived.append(answer)
+            self._shared_evaluations.arrived.append(answer)
 
     def _answers(self) -> list[CompletedEvaluation]:
         """Return the answers that this run has to tell."""
-        arrived = self._evaluated.arrived
+        arrived = self._shared_evaluations.arrived
         return [answer for answer in arrived if answer.query in self._mine.queries]
 
     def _leave_out(self, answer: CompletedEvaluation) -> None:
         """Remove an answer that was told or is not valid."""
-        self._evaluated.arrived.remove(answer)
+        self._shared_evaluations.arrived.remove(answer)
         self._mine.queries.pop(answer.query, None)
 
     @locked
-    def _validated(self, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
+    def _validate_result(
+        self, query: Any, reward: Any, error: Any, raises: bool
+    ) -> tuple[Any, Any]:
         """Return (reward, None), or (None, reason); the reason is a text or an exception to raise.
 
         An evaluation has failed if ``tell`` would reject its reward.
@@ -597,12 +601,12 @@ class EvaluationLoop:
         # Raises for invalid parameters, which are not the fault of the reward.
         loop.apply_set_params(self._optimizer)
         try:
-            checked = self._optimizer._checked(query, reward, None)
+            checked = self._optimizer._validate_answer(query, reward, None)
         except (TypeError, ValueError) as wrong:
-            self._optimizer._checked(query, None, None)  # raises if the query is invalid
+            self._optimizer._validate_answer(query, None, None)  # raises if the query is invalid
             if raises:
                 return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
-            return None, described(wrong)
+            return None, describe_error(wrong)
         if isinstance(reward, Mapping) or (
             isinstance(reward, tuple) and isinstance(reward[-1], Mapping)
         ):
@@ -615,12 +619,12 @@ class EvaluationLoop:
         out = self._workers.out
         begun = self._done + len(out)
         most = min(self._workers.room, self._most - begun)
-        if most < 1 or (out and self._cost_reached(out)):
+        if most < 1 or (out and self._reaches_max_cost(out)):
             return []
-        evaluated, record = self._evaluated, self._run
+        evaluated, record = self._shared_evaluations, self._run
         evaluating = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
         evaluated.batch = evaluating
-        others, mine = self._being_evaluated(), self._mine.queries
+        others, mine = self._queries_of_other_runs(), self._mine.queries
         left = [each for each in evaluated.batch if each not in others and each not in mine]
         due = left[:most]
         if not due:
@@ -638,13 +642,13 @@ class EvaluationLoop:
         """Ask for queries and add them to the batch, in one change that an error undoes."""
         ahead = self._contexts
         due = self._ask(most) if ahead is None else self._ask_each(ahead[begun : begun + most])
-        evaluated = self._evaluated
+        evaluated = self._shared_evaluations
         evaluated.batch = [*evaluated.batch, *due]
         return due
 
     def _ask(self, most: int) -> list[Any]:
         """Return ``most`` queries: asked ones that no run evaluates, then new ones."""
-        batch = self._evaluated.batch
+        batch = self._shared_evaluations.batch
         free = [query for query in self._run.asked if query not in batch][:most]
         if len(free) == most:
             return free
@@ -654,7 +658,7 @@ class EvaluationLoop:
         """Return one query for each context, which no run evaluates yet."""
         queries = list[Any]()
         for context in contexts:
-            asked, out = self._run.asked, [*self._evaluated.batch, *queries]
+            asked, out = self._run.asked, [*self._shared_evaluations.batch, *queries]
             known = [each for each in asked if np.array_equal(each.context, context)]
             free = [each for each in known if each not in out]
             queries += free[:1] or loop.ask(self._optimizer, 1, another=True, context=context)

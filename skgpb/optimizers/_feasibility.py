@@ -22,9 +22,9 @@ from skgpb.utils.validation import Real, check_one_each, check_reward, is_missin
 # -- Limits on outcomes ----------------------------------------------------------------------------
 
 #: Functionals as a process accepts them: rows (n, n_columns), or n arrays of rows.
-Blocks = np.ndarray | list[np.ndarray]
+RowSets = np.ndarray | list[np.ndarray]
 # Rounding: lower bound on the probabilities, so that weighted variances stay above 0.
-LEAST_OF_LIMITS = 1e-9
+MIN_LIMIT_PROBABILITY = 1e-9
 
 
 def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
@@ -47,7 +47,7 @@ def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
     return out
 
 
-class Measured(float):
+class AnswerWithOutcomes(float):
     """An answer: a float, the reward, with the measured outcomes and the name of its block.
 
     ``tell(query, reward, outcomes=..., block=...)`` makes one, and so does a pair (reward,
@@ -65,9 +65,9 @@ class Measured(float):
 
     Examples
     --------
-    >>> from skgpb.optimizers._feasibility import Measured
-    >>> Measured(2.5, {"temperature": 71.0})
-    Measured(2.5, {'temperature': 71.0}, None)
+    >>> from skgpb.optimizers._feasibility import AnswerWithOutcomes
+    >>> AnswerWithOutcomes(2.5, {"temperature": 71.0})
+    AnswerWithOutcomes(2.5, {'temperature': 71.0}, None)
     """
 
     outcomes: dict[str, Any] | None
@@ -95,7 +95,7 @@ class Measured(float):
         return type(self), (self.reward, self.outcomes, self.block)
 
     def __repr__(self) -> str:
-        return f"Measured({self.reward!r}, {self.outcomes!r}, {self.block!r})"
+        return f"AnswerWithOutcomes({self.reward!r}, {self.outcomes!r}, {self.block!r})"
 
 
 def checked_outcomes(outcomes: Any) -> dict[str, Any]:
@@ -182,32 +182,32 @@ class OutcomeConstraints:
     def __init__(self, limits: list[tuple[float, float, GaussianProcess]]) -> None:
         self._limits = limits
 
-    def hold(self, blocks: Blocks) -> np.ndarray:
+    def probability(self, row_sets: RowSets) -> np.ndarray:
         """Return the probability (n,) that all limits hold at each functional."""
-        out = np.ones(len(blocks))
+        out = np.ones(len(row_sets))
         for low, high, process in self._limits:
-            out *= probability_between(low, high, *process.moments(blocks, std=True))
+            out *= probability_between(low, high, *process.moments(row_sets, std=True))
         return out
 
-    def of(self, rows: Blocks) -> np.ndarray:
-        """Return the probability (n,) that all limits hold, at least ``LEAST_OF_LIMITS``."""
-        return np.maximum(self.hold(rows), LEAST_OF_LIMITS)
+    def weights(self, rows: RowSets) -> np.ndarray:
+        """Return the probability (n,) that all limits hold, at least ``MIN_LIMIT_PROBABILITY``."""
+        return np.maximum(self.probability(rows), MIN_LIMIT_PROBABILITY)
 
-    def hopeless(self, rows: np.ndarray) -> np.ndarray:
+    def hopeless_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows that hardly satisfy all limits, while others may."""
-        hold = self.hold(rows)
+        hold = self.probability(rows)
         return hold < min(defaults.HOPELESS_OF_LIMITS, 0.5 * hold.max(initial=0.0))
 
-    def possible(self, rows: Blocks) -> np.ndarray:
+    def feasible_mask(self, rows: RowSets) -> np.ndarray:
         """Return a mask (n,) of the functionals that may be recommended."""
-        return self.hold(rows) >= defaults.SURE
+        return self.probability(rows) >= defaults.SURE
 
     def nearest(self, rows: np.ndarray) -> int:
         """Return the index of the row at which all limits hold most probably.
 
         If all probabilities underflow, it is the row whose means exceed the limits least.
         """
-        hold = self.hold(rows)
+        hold = self.probability(rows)
         if hold.any():
             return argmax_first(hold)
         beyond = np.zeros(len(rows))
@@ -222,7 +222,7 @@ class OutcomeConstraints:
         None if no answered query is feasible.
         """
         observed, means = known.observed, known.means_of_f()
-        kept = means[self.possible([*observed])]
+        kept = means[self.feasible_mask([*observed])]
         return float(kept.max()) if len(kept) else None
 
 
@@ -251,7 +251,7 @@ def _is_finite(value: Any) -> bool:
 # -- Probability of success ------------------------------------------------------------------------
 
 # Rounding: lower bound on the probabilities, so that weighted variances stay above 0.
-LEAST_CHANCE = 1e-3
+MIN_SUCCESS_WEIGHT = 1e-3
 # Speed: the model of failures is fitted to so many of the latest evaluations (D-H65).
 MOST_OUTCOMES = 400
 
@@ -296,10 +296,10 @@ class SuccessProbabilities:
         kernel: Kernel | None = None,
     ) -> None:
         self._columns = kernel.columns if isinstance(kernel, OnSettings) else None
-        every = self._distinguished(np.concatenate([asked, domain]))
+        every = self._distinguishing_columns(np.concatenate([asked, domain]))
         self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
         self._unit = np.where(unit > 0.0, unit, 1.0)
-        scaled = self._scaled(asked[-MOST_OUTCOMES:])
+        scaled = self._to_units(asked[-MOST_OUTCOMES:])
         self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
         self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
         self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
@@ -309,32 +309,34 @@ class SuccessProbabilities:
         self.always_failed = {row.tobytes() for row in never + 0.0} - self.answered
 
     @property
-    def known(self) -> bool:
+    def depends_on_query(self) -> bool:
         """True if the probability of success was found to depend on the query."""
         return self._model is not None
 
-    def _distinguished(self, rows: np.ndarray) -> np.ndarray:
+    def _distinguishing_columns(self, rows: np.ndarray) -> np.ndarray:
         return rows if self._columns is None else self._columns(rows)
 
-    def _scaled(self, rows: np.ndarray) -> np.ndarray:
-        return (self._distinguished(rows) - self._lower) / self._unit
+    def _to_units(self, rows: np.ndarray) -> np.ndarray:
+        return (self._distinguishing_columns(rows) - self._lower) / self._unit
 
-    def of(self, rows: np.ndarray) -> np.ndarray:
-        """Return weights (n,) between ``LEAST_CHANCE`` and 1 of the rows.
+    def weights(self, rows: np.ndarray) -> np.ndarray:
+        """Return weights (n,) between ``MIN_SUCCESS_WEIGHT`` and 1 of the rows.
 
         A weight is the probability of success divided by the probability that counts as certain.
         """
         if self._model is None:
             return np.ones(len(rows))
-        return np.clip(self._model.chance(self._scaled(rows)) / self._likely, LEAST_CHANCE, 1.0)
+        return np.clip(
+            self._model.chance(self._to_units(rows)) / self._likely, MIN_SUCCESS_WEIGHT, 1.0
+        )
 
-    def hopeless(self, rows: np.ndarray) -> np.ndarray:
+    def hopeless_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows whose probability of success is far below the rate."""
         if self._model is None:
             return np.zeros(len(rows), dtype=bool)
-        return self._model.chance(self._scaled(rows)) < defaults.HOPELESS * self._model.rate
+        return self._model.chance(self._to_units(rows)) < defaults.HOPELESS * self._model.rate
 
-    def unlikely(self, rows: np.ndarray) -> np.ndarray:
+    def unlikely_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows whose probability of success is below a threshold.
 
         The threshold is the rate of success while evaluations succeed. The more of the last
@@ -343,16 +345,16 @@ class SuccessProbabilities:
         if self._model is None:
             return np.zeros(len(rows), dtype=bool)
         least = (1.0 - self._lately) * self._model.rate + self._lately * self._likely
-        return self._model.chance(self._scaled(rows)) < least
+        return self._model.chance(self._to_units(rows)) < least
 
-    def possible(self, rows: np.ndarray) -> np.ndarray:
+    def feasible_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows that may be recommended.
 
         They were answered, or they succeed almost surely and have not failed without an answer.
         """
         if self._model is None:
             return ~self.among(self.always_failed, rows)
-        sure = self._model.chance(self._scaled(rows)) >= defaults.SURE
+        sure = self._model.chance(self._to_units(rows)) >= defaults.SURE
         return (sure & ~self.among(self.always_failed, rows)) | self.among(self.answered, rows)
 
     @staticmethod
@@ -391,11 +393,11 @@ class FeasibilityWeightedPosterior(QueryTargetPosterior):
         self._base, self.incumbent = base, incumbent
         super().__init__(
             (known.offset, known.scale),
-            (self._weighed(known.query_mean, of_queries), known.query_var * of_queries**2),
-            (self._weighed(known.target_mean, of_targets), known.target_var * of_targets**2),
+            (self._weight_values(known.query_mean, of_queries), known.query_var * of_queries**2),
+            (self._weight_values(known.target_mean, of_targets), known.target_var * of_targets**2),
         )
 
-    def _weighed(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    def _weight_values(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
         return self._base + chances * (values - self._base)
 
     def covariance(self) -> np.ndarray:
@@ -409,11 +411,11 @@ class FeasibilityWeightedPosterior(QueryTargetPosterior):
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Return joint draws (n_draws, n_targets) of the targets."""
-        return self._weighed(self._known.draws(n_draws, rng), self._of_targets)
+        return self._weight_values(self._known.draws(n_draws, rng), self._of_targets)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Return joint draws (n_draws, n_queries) of the functionals that the queries observe."""
-        return self._weighed(self._known.query_draws(n_draws, rng), self._of_queries)
+        return self._weight_values(self._known.query_draws(n_draws, rng), self._of_queries)
 
     def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
         """Return the weighted reduction (n_queries,) of all target deviations by an answer."""
@@ -445,7 +447,7 @@ def weight_by_limits(
     """
     best = limits.base(known)
     base = worst_answer(known) if best is None else best
-    return _weighed(round, limits.of, rows, base, base)[0]
+    return _weight_round(round, limits.weights, rows, base, base)[0]
 
 
 def weight_by_success(
@@ -462,7 +464,7 @@ def weight_by_success(
     ----------
     round : Round
         The posterior of f.
-    chances : Chances
+    chances : SuccessProbabilities
         Probabilities of success.
     rows : pair of ndarrays of shape (n_queries, n_columns) and (n_targets, n_columns)
         Descriptors of queries and of targets.
@@ -470,7 +472,7 @@ def weight_by_success(
         The posterior of f without pending queries, which has the answers.
     """
     low = worst_answer(gp)
-    out, of_queries = _weighed(round, chances.of, rows, low, round.known.incumbent)
+    out, of_queries = _weight_round(round, chances.weights, rows, low, round.known.incumbent)
     # One answer takes 1 / p evaluations on average.
     out.cost = out.cost / of_queries
     return out
@@ -481,7 +483,7 @@ def worst_answer(known: GaussianProcess) -> float:
     return float(known.posterior.targets().min())
 
 
-def _weighed(
+def _weight_round(
     round: Round,
     of: Callable[[np.ndarray], np.ndarray],
     rows: tuple[np.ndarray, np.ndarray],
@@ -495,7 +497,7 @@ def _weighed(
     first = of(rows[0])
     second = first if rows[1] is rows[0] else of(rows[1])
     known = FeasibilityWeightedPosterior(round.known, first, second, base, incumbent)
-    return round.replaced(known, round.query_noise * first**2, round.cost), first
+    return round.replace(known, round.query_noise * first**2, round.cost), first
 
 
 # -- Feasibility of queries and targets ------------------------------------------------------------
@@ -525,7 +527,7 @@ class Feasibility:
 
     Parameters
     ----------
-    outcomes : Chances or None
+    outcomes : SuccessProbabilities or None
         Probabilities of success; None before the first failure.
     limits : OutcomeConstraints or None
         Probabilities that all limits hold; None without limits.
@@ -534,7 +536,7 @@ class Feasibility:
 
     Attributes
     ----------
-    chances : Chances or None
+    chances : SuccessProbabilities or None
         ``outcomes``; None while the probability of success does not depend on the query.
     """
 
@@ -546,7 +548,7 @@ class Feasibility:
     ) -> None:
         self._outcomes, self.limits, self._gp = outcomes, limits, gp
         self.chances: SuccessProbabilities | None = (
-            outcomes if outcomes is not None and outcomes.known else None
+            outcomes if outcomes is not None and outcomes.depends_on_query else None
         )
 
     @property
@@ -556,7 +558,7 @@ class Feasibility:
 
     # -- the next query -----------------------------------------------------------------------
 
-    def weighed(self, round: Round, settings: np.ndarray, targets: np.ndarray) -> Round:
+    def weight_round(self, round: Round, settings: np.ndarray, targets: np.ndarray) -> Round:
         """Return a round whose queries and targets are weighted by their feasibility.
 
         Parameters
@@ -574,17 +576,17 @@ class Feasibility:
             return round
         return weight_by_success(round, self.chances, (settings, targets), self._gp)
 
-    def hopeless(self, settings: np.ndarray) -> np.ndarray:
+    def hopeless_mask(self, settings: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the queries that are asked only if no others are left."""
         out = np.zeros(len(settings), dtype=bool)
         for each in (self.limits, self.chances):
             if each is not None:
-                out |= each.hopeless(settings)
+                out |= each.hopeless_mask(settings)
         return out
 
     def mask_hopeless(self, values: np.ndarray, settings: np.ndarray) -> np.ndarray:
         """Return ``values`` (n,) of queries, with -inf for hopeless queries."""
-        return values if self.is_certain else np.where(self.hopeless(settings), -inf, values)
+        return values if self.is_certain else np.where(self.hopeless_mask(settings), -inf, values)
 
     def utility(self) -> Utility | None:
         """Return the discount of posterior means by feasibility; None if everything is feasible."""
@@ -595,14 +597,14 @@ class Feasibility:
 
         def utility(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
-                hold = limits.of(rows)
+                hold = limits.weights(rows)
                 above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
                     means > (inf if best is None else best)
                 )
                 base = np.where(above, best or 0.0, low)
                 means = base + hold * (means - base)
             if chances is not None and not answered:
-                means = low + chances.of(rows) * (means - low)
+                means = low + chances.weights(rows) * (means - low)
             return means
 
         return Utility(utility, 0 if limits is None else defaults.N_PROBES_OF_LIMITS)
@@ -610,34 +612,34 @@ class Feasibility:
     # -- the recommendation -------------------------------------------------------------------
 
     @property
-    def kept(self) -> IsFeasible | None:
+    def limits_mask(self) -> IsFeasible | None:
         """Function that returns a mask of the answered queries within all limits; None without."""
-        return None if self.limits is None else self.limits.possible
+        return None if self.limits is None else self.limits.feasible_mask
 
     @property
-    def possible(self) -> IsFeasible | None:
+    def feasible_mask(self) -> IsFeasible | None:
         """Function that returns a mask of the targets that may be recommended; None for all."""
-        every = [each.possible for each in (self._outcomes, self.limits) if each is not None]
+        every = [each.feasible_mask for each in (self._outcomes, self.limits) if each is not None]
         return (lambda rows: np.all([each(rows) for each in every], axis=0)) if every else None
 
 
 class FeasibilityOfQueries(Feasibility):
     """Feasibility of indirect queries, which can fail; the targets, which are points, cannot."""
 
-    def weighed(self, round: Round, settings: np.ndarray, targets: np.ndarray) -> Round:
+    def weight_round(self, round: Round, settings: np.ndarray, targets: np.ndarray) -> Round:
         """Return a round whose costs are divided by the probability of success of a query."""
         if self.chances is None:
             return round
         # One answer takes 1 / p evaluations on average.
-        cost = round.cost / self.chances.of(settings)
-        return round.replaced(round.known, round.query_noise, cost)
+        cost = round.cost / self.chances.weights(settings)
+        return round.replace(round.known, round.query_noise, cost)
 
-    def hopeless(self, settings: np.ndarray) -> np.ndarray:
+    def hopeless_mask(self, settings: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the queries that are likely to fail."""
         assert self.chances is not None
-        return self.chances.unlikely(settings)
+        return self.chances.unlikely_mask(settings)
 
     @property
-    def possible(self) -> None:
+    def feasible_mask(self) -> None:
         """None: every target may be recommended."""
         return None

@@ -104,7 +104,7 @@ class Feedback:
                 "targets must be Cells, Districts or rows; Fidelities are possible as queries "
                 f"only; got {self.targets!r}"
             )
-        if self._mixed and takes_boxes(self.kernel):
+        if self._has_mixed_sides and takes_boxes(self.kernel):
             raise ValueError(
                 "kernel must be over points if bounds has integer or categorical sides; got "
                 f"{self.kernel!r}, which is over boxes"
@@ -128,11 +128,11 @@ class Feedback:
         return any(isinstance(each, Districts) for each in self.given.values())
 
     @property
-    def _mixed(self) -> bool:
+    def _has_mixed_sides(self) -> bool:
         return self.space is not None and self.space.discrete
 
     @cached_property
-    def over_cells(self) -> bool:
+    def rows_are_boxes(self) -> bool:
         """True if rows of queries and targets are boxes."""
         if self.targets_are_queries:
             return takes_boxes(self.kernel)
@@ -151,8 +151,8 @@ class Feedback:
         return (
             not self.targets_are_queries
             and self.kernel is None
-            and self.over_cells
-            and not self._mixed
+            and self.rows_are_boxes
+            and not self._has_mixed_sides
         )
 
     def _has_boxes(self) -> bool:
@@ -162,7 +162,7 @@ class Feedback:
             for name, each in self.given.items()
             if not (each is None or is_free(each))
         )
-        if boxes and self._mixed:
+        if boxes and self._has_mixed_sides:
             raise ValueError(
                 "queries and targets must be settings, or Cells, if bounds has integer or "
                 "categorical sides; got rows of boxes"
@@ -171,28 +171,28 @@ class Feedback:
 
     # -- the kernel -------------------------------------------------------------------------
 
-    def over_points(self) -> Kernel:
+    def point_kernel(self) -> Kernel:
         """Return the kernel of f over points: the user's, or the default one on the box."""
         if self.uses_default_kernel:
             return trend_and_rough(self.bounds, self._asked_sides())
         kernel = None if self.kernel is None else clone(self.kernel)
-        if self._mixed:
+        if self._has_mixed_sides:
             return kernel_on_settings(kernel, self.space, self._has_main_effects)
         if kernel is not None:
             return kernel
-        smooth = not self.targets_are_queries and self.over_cells
+        smooth = not self.targets_are_queries and self.rows_are_boxes
         return default_kernel(self.bounds, smooth, self._has_main_effects)
 
     @property
     def _has_main_effects(self) -> bool:
         """True if the default kernel has main effects: queries are values of one f at points."""
-        return not (self.over_cells or self.n_tasks)
+        return not (self.rows_are_boxes or self.n_tasks)
 
     def default_prior(self) -> Prior:
         """Return the prior of the hyperparameters of the default kernel."""
         if self.uses_default_kernel:
             prior = prior_of_trend_and_rough(self.bounds, self._asked_sides())
-        elif self._mixed:
+        elif self._has_mixed_sides:
             prior = kernel_on_settings(None, self.space, self._has_main_effects).prior
         else:
             prior = default_prior(self.bounds, self._has_main_effects)
@@ -208,25 +208,25 @@ class Feedback:
     @cached_property
     def _counts(self) -> tuple[int, ...] | None:
         """Number of representatives of a box along each side; None if rows are points."""
-        if not self.over_cells:
+        if not self.rows_are_boxes:
             return None
         n, d = self.n_context, self.d
         if self.targets_are_queries or takes_boxes(self.kernel, behind=self.n_tasks > 0):
-            return representatives_of(self.over_points(), n + d)[n:]
-        counts = representatives_of(self.over_points(), d)
+            return representatives_of(self.point_kernel(), n + d)[n:]
+        counts = representatives_of(self.point_kernel(), d)
         if self.actions is not None and self.actions.discrete:
             sizes = [self._sides(name, x) for name, x in self.given.items() if is_free(x)]
             counts = points_in_runs(np.concatenate(sizes), counts, self.actions)
         return counts
 
-    def over_rows(self) -> Kernel:
+    def row_kernel(self) -> Kernel:
         """Return the kernel over the rows of both sets."""
         n = self.n_context
         if self.has_districts:
-            return self._over_districts()
+            return self._district_kernel()
         if self.targets_are_queries:
-            return self.over_points()
-        kernel, counts = self.over_points(), self._counts
+            return self.point_kernel()
+        kernel, counts = self.point_kernel(), self._counts
         if counts is not None and not takes_boxes(self.kernel, behind=self.n_tasks > 0):
             if self.kernel is None and self.actions is not None and self.actions.discrete:
                 kernel = kernel_of_cells(self.space)
@@ -236,17 +236,17 @@ class Feedback:
                 "kernel must be over points, or over boxes without a further column, if there "
                 f"are context_bounds; got {self.kernel!r}"
             )
-        return self._over_tasks(kernel, counts) if self.n_tasks else kernel
+        return self._task_kernel(kernel, counts) if self.n_tasks else kernel
 
-    def _over_tasks(self, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
+    def _task_kernel(self, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
         """Return the kernel over rows whose last column is the index of the function."""
-        if self._mixed and counts is not None:
+        if self._has_mixed_sides and counts is not None:
             raise ValueError(
                 "sizes of Fidelities must be 0, and targets points, if bounds or context_bounds "
                 f"have integer or categorical sides; got {self.queries!r} and {self.targets!r}"
             )
         if self.kernel is not None and takes_tasks(self.kernel):
-            if self._mixed:
+            if self._has_mixed_sides:
                 raise ValueError(
                     "kernel must be that of fidelity 0, without Tasks, if bounds or context_bounds "
                     f"have integer or categorical sides; got {self.kernel!r}"
@@ -262,7 +262,7 @@ class Feedback:
         make = tasks_kernel if self.kernel is None else multi_fidelity_kernel
         return make(kernel, slow, self.n_tasks)
 
-    def _over_districts(self) -> Kernel:
+    def _district_kernel(self) -> Kernel:
         """Return the kernel over rows [center, index] of weighted sets of points."""
         queries, targets = as_districts(self.given)
         points, groups, shares = [], [], []
@@ -274,7 +274,7 @@ class Feedback:
                 groups.append(np.full(len(own), number))
                 shares.append(share)
         sets = tuple(map(np.concatenate, (points, groups, shares)))
-        return WeightedSum(self.over_points(), sets[0], sets[1], sets[2], self.n_context)
+        return WeightedSum(self.point_kernel(), sets[0], sets[1], sets[2], self.n_context)
 
     # -- the sets ---------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class Feedback:
     def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets, in contexts if there are any; ``seed`` draws candidates."""
         if self.targets_are_queries:
-            arms = self._in_contexts(self._arm_set(seed))
+            arms = self._with_contexts(self._arm_set(seed))
             return arms, arms
         if self.has_districts:
             first, second = self._district_sets()
@@ -303,9 +303,9 @@ class Feedback:
                 self._set_of(name, each, [seed, number])
                 for number, (name, each) in enumerate(self.given.items())
             )
-        return self._in_contexts(first), self._in_contexts(second)
+        return self._with_contexts(first), self._with_contexts(second)
 
-    def _in_contexts(self, each: ArmSet) -> ArmSet:
+    def _with_contexts(self, each: ArmSet) -> ArmSet:
         n = self.n_context
         return each.add_contexts(self.bounds[:n], self.space) if n else each
 
@@ -352,7 +352,7 @@ class Feedback:
 
     def frequent_sizes(self, sets: tuple[ArmSet, ArmSet]) -> np.ndarray | None:
         """Return the frequent sizes (k, n_sides) of boxes in the sets; None without boxes."""
-        if self.targets_are_queries or not self.over_cells:
+        if self.targets_are_queries or not self.rows_are_boxes:
             return None
         rows = np.concatenate([each.plain[:, : 2 * self.d] for each in sets])
         return np.pad(frequent_sizes(rows), ((0, 0), (self.n_context, 0)))

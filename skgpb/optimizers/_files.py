@@ -23,7 +23,7 @@ from skgpb.domains.arms import Layout
 from skgpb.domains.costs import SettingCosts
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuilt
+from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuild
 from skgpb.optimizers._run import ANSWERED, Event
 from skgpb.optimizers.strategy import Strategy
 from skgpb.surrogate.likelihood import Prior
@@ -55,7 +55,7 @@ def snapshot_of(value: Any) -> Any:
     with an array of its entries, or with an array for each position in its tuples.
     """
     if hasattr(value, "_kept_fields"):
-        fields = [name for _, names in _declared(value) for name in names]
+        fields = [name for _, names in _classes_and_fields(value) for name in names]
         return {_key(name): snapshot_of(getattr(value, name)) for name in fields}
     if is_dataclass(value):
         return vars(value)
@@ -83,7 +83,7 @@ def restore(value: Any, snapshot: dict[str, Any]) -> None:
     ValueError
         If the value of a field has another type or shape than at the start.
     """
-    for cls, names in _declared(value):
+    for cls, names in _classes_and_fields(value):
         for name in names:
             now, kept = getattr(value, name), snapshot[_key(name)]
             if hasattr(now, "_kept_fields"):
@@ -99,7 +99,7 @@ def _key(field: str) -> str:
     return "record" if field == "run_" else field.strip("_")
 
 
-def _declared(value: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
+def _classes_and_fields(value: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
     """Yield each class of an object, base classes first, with the fields that it declares."""
     for cls in reversed(type(value).__mro__):
         yield cls, vars(cls).get("_kept_fields", ())
@@ -169,7 +169,7 @@ def write_run(
     """Write the file of a run that has begun; the arguments are those of ``save``."""
     writer, record = Writer(), optimizer.run_
     parameters = encode_parameters(writer, record.parameters, omit)
-    events = [_encoded(writer, *event) for event in _without(omit, optimizer._events)]
+    events = [_encode_event(writer, *event) for event in _omit_parameters(omit, optimizer._events)]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -235,7 +235,7 @@ def read_run(
         # Snapshots of other versions may have other fields: then the events are repeated.
         snapshot = None if again else arrays.snapshot()
         parameters = reader.parameters(document["parameters"]) | given
-        events = [_decoded(reader, *event) for event in log]
+        events = [_decode_event(reader, *event) for event in log]
         replay = partial(
             Replay,
             seed=document["seed"],
@@ -244,7 +244,7 @@ def read_run(
             times=[nan if each is None else each for each in document["times"]],
         )
         try:
-            optimizer, n_mismatches = rebuilt(
+            optimizer, n_mismatches = rebuild(
                 cls, parameters, replay(events), reader.decode(snapshot), lock
             )
         except (IndexError, ValueError):
@@ -252,7 +252,7 @@ def read_run(
                 raise
             # That version may have had another default kernel: refit the hyperparameters.
             answers = [event for event in events if event[0] != "learned"]
-            optimizer, n_mismatches = rebuilt(cls, parameters, replay(answers), None, lock)
+            optimizer, n_mismatches = rebuild(cls, parameters, replay(answers), None, lock)
     if n_mismatches:
         who, why = f"skgpb {document['skgpb']}", "only that version would choose the same queries"
         if not again:
@@ -298,7 +298,9 @@ def resume_checkpoint(
         # Random generators are not compared: their state has changed since the file was written.
         drawn = isinstance(value, (np.random.RandomState, np.random.Generator))
         given, before = ([(each, parameter)] for each in (value, parameters[parameter]))
-        if not drawn and _stored(Writer.encode, given) != _stored(Writer.encode, before):
+        if not drawn and _encode_values(Writer.encode, given) != _encode_values(
+            Writer.encode, before
+        ):
             raise ValueError(
                 f"{name} with another {parameter}: continue it with the same parameters, or choose "
                 "another name"
@@ -309,10 +311,14 @@ def resume_checkpoint(
 def _begins(log: list[Event], start: list[Event]) -> bool:
     """Return whether the first events of ``log`` are all events of ``start``."""
     first = log[: len(start)]
-    return len(first) == len(start) and _stored(_encoded, first) == _stored(_encoded, start)
+    return len(first) == len(start) and _encode_values(_encode_event, first) == _encode_values(
+        _encode_event, start
+    )
 
 
-def _stored(write: Callable[..., Any], values: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+def _encode_values(
+    write: Callable[..., Any], values: Iterable[Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """Return values as ``write`` encodes them for a file, in a form that ``==`` compares."""
     writer = Writer()
     encoded = [write(writer, *each) for each in values]
@@ -320,7 +326,7 @@ def _stored(write: Callable[..., Any], values: Iterable[Any]) -> tuple[list[Any]
     return encoded, {name: (each.dtype.str, each.shape, each.tobytes()) for name, each in arrays}
 
 
-def _without(names: Collection[str], events: list[Event]) -> list[Event]:
+def _omit_parameters(names: Collection[str], events: list[Event]) -> list[Event]:
     """Return events without the values of parameters in ``names``, which ``save`` omits."""
     if not names:
         return events
@@ -333,7 +339,7 @@ def _without(names: Collection[str], events: list[Event]) -> list[Event]:
     return [event for event in kept if event[0] != "set" or event[1]]
 
 
-def _encoded(writer: Writer, kind: str, *rest: Any) -> list[Any]:
+def _encode_event(writer: Writer, kind: str, *rest: Any) -> list[Any]:
     """Return an event in the form of a file, a list of JSON values."""
     if kind == "fit":
         return [kind, *(writer.encode(each, "X") for each in rest)]
@@ -347,7 +353,7 @@ def _encoded(writer: Writer, kind: str, *rest: Any) -> list[Any]:
     return [kind, writer.query(query), *(writer.encode(each, "reward") for each in numbers)]
 
 
-def _decoded(reader: Reader, kind: str, *rest: Any) -> Event:
+def _decode_event(reader: Reader, kind: str, *rest: Any) -> Event:
     """Return an event of :attr:`Run.events` from its form in a file."""
     if kind in ("fit", "learned"):
         return kind, *(reader.decode(each) for each in rest)

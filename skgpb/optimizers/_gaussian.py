@@ -29,10 +29,10 @@ from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._places import (
     CELLS_AT_A_TIME,
     averages,
-    best_placed,
     checked_sides,
+    place_best_cell,
 )
-from skgpb.optimizers._run import block_told
+from skgpb.optimizers._run import event_block_name
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.length_scales import shorter
@@ -132,7 +132,7 @@ class NormBound:
             model.first_theta if several else None,
         )
 
-    def chosen(self, model: Model) -> Hyperparameters | None:
+    def consistent_hyperparameters(self, model: Model) -> Hyperparameters | None:
         """Return the consistent hyperparameters; None with any other ``optimizer``."""
         if not self.is_consistent:
             return None
@@ -239,7 +239,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     The model is refitted when its schedule says so; ``surrogate_`` is its public view. ``domain_``
     returns the descriptor rows of points and queries. A subclass has the fields of
-    :class:`ModelParameters`, chooses queries in ``_choose``, and recomputes in ``_update_derived``
+    :class:`ModelParameters`, chooses queries in ``_choose``, and recomputes in ``_update_derived_values``
     all that depends on hyperparameters, units and parameters.
     """
 
@@ -378,12 +378,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
-    def _on_params_changed(self) -> None:
-        super()._on_params_changed()
+    def _on_set_params(self) -> None:
+        super()._on_set_params()
         if self._norm.is_consistent:
             self._check_consistent(self._model.process.kernel)
         self._set_model(self._model.with_options(self._options()))
-        self._update_derived()
+        self._update_derived_values()
 
     @property
     @locked
@@ -396,9 +396,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _on_refit(self) -> None:
         """Recompute values that depend on hyperparameters and units; called after each refit."""
-        self._update_derived()
+        self._update_derived_values()
 
-    def _update_derived(self) -> None:
+    def _update_derived_values(self) -> None:
         """Recompute values that depend on hyperparameters, units and changeable parameters."""
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -424,7 +424,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             others, gap = best_first[:k], best_first[k - 1] - best_first[k]
             # A plateau has nearly equal answers, so a penalty must also be far in absolute size.
             if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
-                worst = self.run_.sign.of(float(best_first[-1]))
+                worst = self.run_.sign.convert(float(best_first[-1]))
                 warn(
                     f"the answer {worst:.6g} is more than {defaults.PENALTY:,} times as far from "
                     "the others as these are apart, and beside it they look alike to the model: "
@@ -479,9 +479,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             return
         replay, learned = self._replay, None
         if replay is None or not replay.has_learned:
-            learned = self._norm.chosen(self._model)
+            learned = self._norm.consistent_hyperparameters(self._model)
         else:
-            learned = Hyperparameters.of(replay.next_learned())
+            learned = Hyperparameters.of(replay.pop_hyperparameters())
         self._set_model(self._model.refit(learned))
         self._on_refit()
         assert self._model.found is not None
@@ -497,7 +497,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         learned = [
             Hyperparameters.of(event[1]) for event in self.run_.events if event[0] == "learned"
         ]
-        in_blocks = any(block_told(event) is not None for event in self.run_.events)
+        in_blocks = any(event_block_name(event) is not None for event in self.run_.events)
         model = self._model.with_effects() if in_blocks else self._model
         self._set_model(model.after(learned))
         super()._restore(snapshot)
@@ -577,7 +577,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             with np.errstate(over="ignore", invalid="ignore"):
                 moments = models.moments(self._functionals_at(X), return_std, return_cov)
             check_reached(moments, X)
-        return self.run_.sign.of_moments(moments)
+        return self.run_.sign.convert_moments(moments)
 
     @locked
     def sample_y(self, X: Settings, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
@@ -599,7 +599,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         run = self.run_
         if models is None:
             rows = self._rows_of(X)
-            return run.sign.of(self.surrogate_.sample_y(rows, n_samples, random_state))
+            return run.sign.convert(self.surrogate_.sample_y(rows, n_samples, random_state))
         rng, points = check_random_state(random_state), self._functionals_at(X)
         counts = rng.multinomial(check_draws(n_samples, len(X)), models.weights)
         draws = []
@@ -607,7 +607,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             if n:
                 mean, cov = gp.moments(points, cov=True)
                 draws.append(joint_draws(mean, cov + models.least * np.eye(len(mean)), n, rng))
-        return run.sign.of(np.hstack(draws)[:, rng.permutation(n_samples)])
+        return run.sign.convert(np.hstack(draws)[:, rng.permutation(n_samples)])
 
     @overload
     def predict_query(
@@ -655,18 +655,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if return_std and interval:
             raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
-        blocks = self._blocks_of(queries)
+        row_sets = self._row_sets_of(queries)
         run = self.run_
         if not interval:
             read = self._model.mixture or self._model.process
-            return run.sign.of_moments(read.moments(blocks, std=return_std))
-        return run.sign.of_moments(self._model.process.moments(blocks)), *run.sign.of_ends(
-            *self._widths().ends(blocks)
-        )
+            return run.sign.convert_moments(read.moments(row_sets, std=return_std))
+        return run.sign.convert_moments(
+            self._model.process.moments(row_sets)
+        ), *run.sign.convert_interval(*self._widths().ends(row_sets))
 
-    def _blocks_of(self, queries: Any) -> Any:
+    def _row_sets_of(self, queries: Any) -> Any:
         """Return the descriptor rows of each of the queries of ``predict_query``."""
-        return [self.domain_.block_of(query) for query in self._inputs.queries(queries)]
+        return [self.domain_.rows_of_query(query) for query in self._inputs.queries(queries)]
 
     # -- intervals for every f of bounded norm ----------------------------------------------
 
@@ -693,7 +693,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            ends = self.run_.sign.of_ends(*self._widths().ends(self._functionals_at(X)))
+            ends = self.run_.sign.convert_interval(*self._widths().ends(self._functionals_at(X)))
         check_reached(ends, X)
         return ends
 
@@ -726,15 +726,15 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             """Return mean - caution * std of the averages over cells."""
             if not caution:
                 return averages(lambda points: self._model.process.moments(at(points)), cells)
-            blocks, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
-            begins = range(0, len(blocks), at_a_time)
+            row_sets, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
+            begins = range(0, len(row_sets), at_a_time)
             found = [
-                self._model.process.moments(blocks[i : i + at_a_time], std=True) for i in begins
+                self._model.process.moments(row_sets[i : i + at_a_time], std=True) for i in begins
             ]
             return np.concatenate([mean - caution * std for mean, std in found])
 
         sides = checked_sides(side, bounds, space)
-        best = best_placed(worth, seen, bounds, sides, space)
+        best = place_best_cell(worth, seen, bounds, sides, space)
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))

@@ -47,17 +47,19 @@ class Sign:
     def __init__(self, minimizes: bool) -> None:
         self._minimizes = minimizes
 
-    def of(self, values: Any) -> Any:
+    def convert(self, values: Any) -> Any:
         """Convert rewards to maximised values, or back."""
         return -values if self._minimizes else values
 
-    def of_moments(self, moments: Any) -> Any:
+    def convert_moments(self, moments: Any) -> Any:
         """Convert a mean, or the mean in a tuple (mean, std) or (mean, cov)."""
         if isinstance(moments, tuple):
-            return self.of(moments[0]), *moments[1:]
-        return self.of(moments)
+            return self.convert(moments[0]), *moments[1:]
+        return self.convert(moments)
 
-    def of_ends(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def convert_interval(
+        self, lower: np.ndarray, upper: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Convert the ends of intervals."""
         return (-upper, -lower) if self._minimizes else (lower, upper)
 
@@ -150,7 +152,7 @@ class NoContexts:
     def __bool__(self) -> bool:
         return False
 
-    def checked(self, context: Any) -> None:
+    def validate(self, context: Any) -> None:
         """Raise ValueError if a context, or several, are given."""
         if context is not None:
             known = "context_bounds" in self._parameters
@@ -178,9 +180,9 @@ class Contexts:
 
     def of(self, query: Any) -> np.ndarray:
         """Return the context in which a query was chosen."""
-        return self.checked(as_coordinates(query.context))
+        return self.validate(as_coordinates(query.context))
 
-    def checked(self, context: Any) -> np.ndarray:
+    def validate(self, context: Any) -> np.ndarray:
         """Return the point (d_c,) of a context given by the user, or raise ValueError.
 
         A context that the library has stored is of type ``Coordinates``, already in these units.
@@ -202,7 +204,7 @@ class Contexts:
             context = self.space.snap(context[None])[0]
         return context + 0.0  # -0.0 and 0.0 are one context
 
-    def all_checked(self, contexts: Any) -> list[np.ndarray]:
+    def validate_all(self, contexts: Any) -> list[np.ndarray]:
         """Return the points (d_c,) of the contexts of a run, in the order in which they arrive."""
         if contexts is None:
             raise ValueError(
@@ -212,7 +214,7 @@ class Contexts:
         if self.space is not None:
             contexts = self.space.points(contexts)
         given = check_numbers(contexts, "contexts", ensure_2d=False)
-        rows = [self.checked(as_coordinates(np.atleast_1d(row))) for row in given]
+        rows = [self.validate(as_coordinates(np.atleast_1d(row))) for row in given]
         if not rows:
             raise ValueError("contexts must hold at least one context")
         return rows
@@ -285,7 +287,7 @@ class Inputs:
             return check_numbers(X, "query")
         return points_of(X, self.space)
 
-    def named(self, query: Any) -> Any:
+    def attach_names(self, query: Any) -> Any:
         """Attach the names of the sides to a query that the domain did not make; return it."""
         return query._with_names(self.space)
 
@@ -297,7 +299,7 @@ class Inputs:
             self.check_sides(points)
         if isinstance(points, PointsQuery):
             arguments = (getattr(points, name) for name in points.arguments)
-            told = self.named(type(points)(*arguments))
+            told = self.attach_names(type(points)(*arguments))
             points = as_coordinates(told.points)
         query = query_at(points, self.space, len(self.bounds), self.pending)
         if isinstance(query, Query):
@@ -305,9 +307,9 @@ class Inputs:
         if isinstance(told, Region):  # a region has ends, which its points do not determine
             check_inside(np.stack([told.lower, told.upper]), self.bounds)
             return told
-        return self.named(PointsQuery(check_inside(query, self.bounds)))
+        return self.attach_names(PointsQuery(check_inside(query, self.bounds)))
 
-    def resolved(self, query: Any) -> Any:
+    def resolve(self, query: Any) -> Any:
         """Return a query of this search, or raise ValueError."""
         self.check_sides(query)
         if query not in self.pending and not isinstance(query, PointsQuery):
@@ -332,10 +334,10 @@ class Inputs:
                 check_sides(query, self.space)
                 checked.append(query)
             else:
-                checked.append(self.resolved(query))
+                checked.append(self.resolve(query))
         return checked
 
-    def told(
+    def validate_answers(
         self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
     ) -> list[Any]:
         """Return the validated answers of one call of ``tell``, one or several.
@@ -352,7 +354,7 @@ class Inputs:
         if isinstance(query, list) and query and isinstance(query[0], (Query, Mapping)):
             return checked_each(query, reward, alpha, check)
         if not isinstance(reward, float):
-            rows = rows_told(query, reward, n_dims, self.rows)
+            rows = points_with_rewards(query, reward, n_dims, self.rows)
             if rows is not None:
                 return checked_each(rows, reward, alpha, check)
         return [check(query, reward, alpha)]
@@ -380,7 +382,7 @@ class SetInputs(Inputs):
                 return found
         return super().query(points)
 
-    def told(
+    def validate_answers(
         self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
     ) -> list[Any]:
         """Return the validated answers of one call of ``tell``; queries may be given by name."""
@@ -388,7 +390,7 @@ class SetInputs(Inputs):
             names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
             if names is not None and names.dtype.kind == "U":
                 query = [self._named_arm(name) for name in names.ravel().tolist()]
-        return super().told(query, reward, alpha, n_dims, check)
+        return super().validate_answers(query, reward, alpha, n_dims, check)
 
     def _named_arm(self, name: str) -> Any:
         """Return the query with this name, or raise ValueError if there are contexts."""
@@ -414,7 +416,7 @@ class IndirectInputs(Inputs):
     def _sides(self) -> ParameterSpace | None:
         return self.domain.space
 
-    def named(self, query: Any) -> Any:
+    def attach_names(self, query: Any) -> Any:
         """Attach the names of the sides to a query; return it."""
         return query._with_names(self.domain.space)
 
@@ -454,16 +456,16 @@ class AllocationInputs(Inputs):
             return [f"campaign_{i}" for i in range(n)]
         return list(names)
 
-    def of_campaigns(self, values: Any, what: str) -> Any:
+    def arrange(self, values: Any, what: str) -> Any:
         """Return the entries of a dict or a table in the order of the campaigns."""
-        return in_order(values, self.campaigns, what, self.domain.names is not None)
+        return values_in_order(values, self.campaigns, what, self.domain.names is not None)
 
-    def told(
+    def validate_answers(
         self, query: Any, reward: Any, alpha: Any, n_dims: int, check: Callable[..., Any]
     ) -> list[Any]:
         """Return the validated answers of one call of ``tell``; campaigns may be given by name."""
-        reward, alpha = self.of_campaigns(reward, "reward"), self.of_campaigns(alpha, "alpha")
-        return super().told(query, reward, alpha, n_dims, check)
+        reward, alpha = self.arrange(reward, "reward"), self.arrange(alpha, "alpha")
+        return super().validate_answers(query, reward, alpha, n_dims, check)
 
     def query(self, points: Any) -> Any:
         """Return the pending allocation with this row of arms of all campaigns, or a new one."""
@@ -473,7 +475,7 @@ class AllocationInputs(Inputs):
         return query
 
 
-def in_order(values: Any, names: Sequence[str], what: str, strict: bool = True) -> Any:
+def values_in_order(values: Any, names: Sequence[str], what: str, strict: bool = True) -> Any:
     """Return the values of a dict, a row or a table in the order of the campaigns.
 
     Parameters
@@ -544,7 +546,7 @@ def checked_each(
     return checked
 
 
-def rows_told(
+def points_with_rewards(
     query: Any, rewards: Any, n_dims: int, rows_asked: Callable[[Any], Any]
 ) -> list[Any] | None:
     """Return the points of several queries, with one reward each; None for a single query.

@@ -24,7 +24,7 @@ from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
-from skgpb.optimizers._feasibility import Measured, checked_outcomes
+from skgpb.optimizers._feasibility import AnswerWithOutcomes, checked_outcomes
 from skgpb.optimizers._inputs import points_of
 from skgpb.optimizers._run import Event, Run, RunResult, are_equal, check_parameters, own_copy
 from skgpb.optimizers._stopping import Stop, check_failures, gap_rng, is_by_intervals
@@ -90,7 +90,7 @@ class Replay:
         """True while learned hyperparameters are left; afterwards the optimizer fits its own."""
         return bool(self._learned)
 
-    def next_learned(self) -> Any:
+    def pop_hyperparameters(self) -> Any:
         """Remove and return the next learned hyperparameters."""
         return self._learned.pop()
 
@@ -103,7 +103,7 @@ class Replay:
         optimizer._replay = self
         self._led.append(optimizer)
 
-    def of_campaign(self, i: int) -> Replay:
+    def campaign_replay(self, i: int) -> Replay:
         """Return the replay of campaign ``i``, which ends together with this one."""
         own = [("unlearned", when) for when, campaign in self._failures if campaign == i]
         part = Replay(own, None if self.seed is None else self.seed[i])
@@ -137,24 +137,24 @@ class Replay:
                     f"got {names!r}"
                 )
             optimizer.run_.names = names
-            if self._fitted:
+            if self._begins_with_fit:
                 optimizer.feature_names_in_ = np.array(names, dtype=object)
         record = optimizer.run_
-        record.evaluations.batch = [optimizer._inputs.named(query) for query in self._batch]
+        record.evaluations.batch = [optimizer._inputs.attach_names(query) for query in self._batch]
         known = list(self._times)[: len(record.times)]
         record.times[: len(known)] = known
         if self._events and self._events[-1][0] != "set":
-            record.unsaid = []  # the run has warned already
+            record.unwarned = []  # the run has warned already
         return n_mismatches
 
     @property
-    def _fitted(self) -> bool:
+    def _begins_with_fit(self) -> bool:
         """True if the run began with ``fit``."""
         return bool(self._events) and self._events[0][0] == "fit"
 
     def _repeat_all(self, optimizer: Any) -> int:
         """Begin as the run did and repeat its events; return how many queries differ."""
-        if not self._fitted:
+        if not self._begins_with_fit:
             begin(optimizer)
         n_mismatches = 0
         for kind, *rest in self._events:
@@ -163,7 +163,7 @@ class Replay:
             elif kind == "set":
                 optimizer.set_params(**rest[0])
             elif kind not in ("learned", "unlearned"):
-                query = optimizer._inputs.named(rest[0])
+                query = optimizer._inputs.attach_names(rest[0])
                 if kind == "ask":
                     n_mismatches += self._ask(optimizer, query)
                 else:
@@ -172,7 +172,7 @@ class Replay:
 
     def _take_over(self, optimizer: Any, snapshot: dict[str, Any]) -> None:
         """Begin as the run did, and restore its state from the snapshot."""
-        if self._fitted:
+        if self._begins_with_fit:
             _, X, _, *rest = self._events[0]
             _fit_again(optimizer, X, None, *rest)
         else:
@@ -193,9 +193,9 @@ class Replay:
             return False
         run.take_back(chosen)
         with suppress(ValueError):  # this version does not have the query
-            optimizer._inputs.resolved(query)
+            optimizer._inputs.resolve(query)
             if run.pending.get(query) is not None:  # the run had only failed queries left
-                run.release_failed()
+                run.release_failures()
             run.ask(query)
         return True
 
@@ -204,7 +204,7 @@ class Replay:
         run = optimizer.run_
         if kind == "tell":
             value, noise, *block = numbers
-            reward = Measured(value, None, *block) if block else value
+            reward = AnswerWithOutcomes(value, None, *block) if block else value
             take(optimizer, *_checked_again(optimizer, query, reward, _none_for_nan(noise)))
             return
         query, *_ = _checked_again(optimizer, query, None, None)
@@ -218,7 +218,7 @@ class Replay:
             raise ValueError(f"not an event of a saved run: {kind!r}")
 
 
-def rebuilt(
+def rebuild(
     cls: type,
     parameters: dict[str, Any],
     replay: Replay,
@@ -238,7 +238,7 @@ def rebuilt(
         return optimizer, replay.rebuild(optimizer, snapshot)
 
 
-def rebuilt_in_place(optimizer: Any) -> Any:
+def rebuild_in_place(optimizer: Any) -> Any:
     """Rebuild the state of an optimizer from the events before an interrupted change.
 
     The state is built in another object and moved by one assignment, so that a second interruption
@@ -255,7 +255,7 @@ def rebuilt_in_place(optimizer: Any) -> Any:
         times=record.times,
     )
     try:
-        built, _ = rebuilt(type(optimizer), record.parameters, replay, lock=optimizer._lock)
+        built, _ = rebuild(type(optimizer), record.parameters, replay, lock=optimizer._lock)
     except Exception as error:
         error.add_note(
             "The run could not be rebuilt after an interrupted change. history_ and failed_ have "
@@ -263,7 +263,7 @@ def rebuilt_in_place(optimizer: Any) -> Any:
         )
         raise
     new = built.run_
-    new.seen, new.unsaid = record.seen, record.unsaid
+    new.seen, new.unwarned = record.seen, record.unwarned
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
     new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
     adopt_state(optimizer, built)
@@ -305,10 +305,10 @@ def _checked_again(optimizer: Any, query: Any, reward: Any, alpha: Any) -> tuple
     """Validate an answer of an earlier run; return query, value and noise variance."""
     if isinstance(query, (optimizer._query_type, PointsQuery)):
         try:
-            return optimizer._checked(query, reward, alpha)
+            return optimizer._validate_answer(query, reward, alpha)
         except ValueError:
             pass  # this version does not have the query: use its points
-    return optimizer._checked(as_coordinates(query.points), reward, alpha)
+    return optimizer._validate_answer(as_coordinates(query.points), reward, alpha)
 
 
 def seed_of_run(random_state: Any, replay: Replay | None) -> int:
@@ -354,7 +354,7 @@ def fit(
         X = check_inside(X, search.bounds_)
         search.run_.events.append(("fit", X, y, *pairs))
         if y is not None:
-            search._observe_initial(X, search.run_.sign.of(np.asarray(y, dtype=np.float64)))
+            search._observe_initial(X, search.run_.sign.convert(np.asarray(y, dtype=np.float64)))
     return search
 
 
@@ -451,10 +451,10 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
         sets = ("arms", "queries", "targets") if of_sets else ()
         if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
             waiting |= of_sets
-        search.run_ = run.setting(set_now, changed, waiting)
+        search.run_ = run.with_parameters(set_now, changed, waiting)
         if not waiting >= changed.keys():
             search._begin_checks()
-            search._on_params_changed()
+            search._on_set_params()
 
 
 def apply_set_params_and_warn(search: Any) -> None:
@@ -463,10 +463,10 @@ def apply_set_params_and_warn(search: Any) -> None:
         return
     apply_set_params(search)
     run = search.run_
-    unsaid, run.unsaid = run.unsaid, []
-    if unsaid:
+    unwarned, run.unwarned = run.unwarned, []
+    if unwarned:
         warn(
-            f"set during a run, {', '.join(unsaid)} will apply from the next fit on: the run "
+            f"set during a run, {', '.join(unwarned)} will apply from the next fit on: the run "
             "keeps the values that it started with",
             ParameterWarning,
         )
@@ -482,7 +482,7 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
     The list of events is the truth; the rest of the state is derived from it. A completed change
     has appended its events. For an interrupted change, the first statement of the handler stores
     how many events there were before it. The state is then rebuilt from these events
-    (``rebuilt_in_place``): at once, or, if that is interrupted too, at the next call of a method.
+    (``rebuild_in_place``): at once, or, if that is interrupted too, at the next call of a method.
     Warnings are held back until the change is complete.
     """
     n_events = len(search.run_.events)
@@ -495,7 +495,7 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
             search._dirty = None  # this error is raised before any change
         else:
             with suppress(BaseException):
-                search._rebuilt()
+                search._rebuild()
         raise
     if messages:
         held, messages = messages, None
@@ -530,14 +530,14 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
     """Validate one or several answers and apply them; return the search."""
     apply_set_params_and_warn(search)
 
-    def checked() -> tuple[list[Any], list[str] | None]:
+    def validate() -> tuple[list[Any], list[str] | None]:
         if isinstance(reward, float) and isinstance(query, search._query_type):
-            return [search._checked(query, reward, alpha)], None  # in a round
+            return [search._validate_answer(query, reward, alpha)], None  # in a round
         inputs = search._inputs
-        told = inputs.told(query, reward, alpha, search._reward_ndim, search._checked)
+        told = inputs.told(query, reward, alpha, search._reward_ndim, search._validate_answer)
         return told, inputs.names_in(query)
 
-    observations, names = begin(search, checked)
+    observations, names = begin(search, validate)
     search.run_.names = search.run_.names or names
     commit(search, lambda: list(starmap(partial(take, search), observations)))
     return search
@@ -546,7 +546,7 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
 def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     """Apply one validated answer, or a failure if ``value`` is None."""
     run, outcomes, block = search.run_, None, None
-    if isinstance(value, Measured):
+    if isinstance(value, AnswerWithOutcomes):
         outcomes, block, value = value.outcomes, value.block, value.reward
     if value is None:
         run.fail(query, "told as failed")
@@ -559,7 +559,7 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
         if not value.count:
             return
         value = float(value)
-    search._observe(query, search.run_.sign.of(value), noise)
+    search._observe(query, search.run_.sign.convert(value), noise)
     if run.tell(query, value, noise):
         warn(
             f"ask() returned {query!r} several times, and tell() got several answers to it: "
@@ -574,7 +574,7 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     search._check_measured(outcomes or {})
 
 
-def repeated(search: Any, events: Sequence[Event]) -> Any:
+def repeat_events(search: Any, events: Sequence[Event]) -> Any:
     """Return a search to which these events have happened; ``search`` does not change."""
     # The times of answers are known up to the first event that was left out.
     told, before = (
@@ -588,7 +588,7 @@ def repeated(search: Any, events: Sequence[Event]) -> Any:
         times=search.run_.times[: (*alike, False).index(False)],
     )
     parameters = {name: own_copy(value) for name, value in search.run_.parameters.items()}
-    twin, _ = rebuilt(type(search), parameters, replay)
+    twin, _ = rebuild(type(search), parameters, replay)
     return twin
 
 
@@ -632,7 +632,7 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         fun=nan if best is None else value_of(search, best),
         history=search.history_,
         success=best is not None,
-        model={} if model is None else model.describe() | search._dissent(best),
+        model={} if model is None else model.describe() | search._prediction_note(best),
         limits=[] if best is None else search._limits_at(best),
     )
     return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
@@ -653,7 +653,7 @@ def gap_later(
     if comparison is None:
         return lambda: nan
     if by_interval:
-        return partial(float, comparison.by_intervals())
+        return partial(float, comparison.interval_gap())
     rng = gap_rng(search.run_.seed, search.run_.n_told)
     return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
 
@@ -695,6 +695,6 @@ def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> str:
         if risks is None or comparison is None:
             return ""
         if is_by_intervals(stop):
-            return stop.message if comparison.by_intervals() <= stop.epsilon else ""
+            return stop.message if comparison.interval_gap() <= stop.epsilon else ""
         rng = gap_rng(search.run_.seed, search.run_.n_told)
     return stop.message if comparison.is_within(stop.epsilon, risks, rng) else ""

@@ -93,7 +93,7 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
     values = np.zeros(d, dtype=np.intp) if space is None else space.n_values
     side = side if space is None else keyed(side, space.names)
     if isinstance(side, Mapping):
-        side = _by_name(side, space, values)
+        side = _sides_from_dict(side, space, values)
     elif values.any() and np.ndim(side) == 0:
         if values.all():
             raise ValueError(
@@ -119,7 +119,7 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
     return sides
 
 
-def _by_name(side: Mapping, space: ParameterSpace | None, values: np.ndarray) -> list[Any]:
+def _sides_from_dict(side: Mapping, space: ParameterSpace | None, values: np.ndarray) -> list[Any]:
     """Return the sides of a dict; integer and categorical sides default to single values."""
     if space is None:
         raise ValueError(
@@ -143,7 +143,7 @@ def averages(values: Callable[[np.ndarray], np.ndarray], cells: list[np.ndarray]
     return np.add.reduceat(found[which.ravel()], np.cumsum(sizes) - sizes) / sizes
 
 
-def best_placed(
+def place_best_cell(
     worth: Worth,
     seen: np.ndarray,
     bounds: np.ndarray,
@@ -169,7 +169,7 @@ def best_placed(
         Names and scales of the sides of the box.
     """
     if space is not None and space.discrete:
-        return _best_mixed(worth, seen, Placed(space, sides))._with_names(space)
+        return _place_mixed_cell(worth, seen, Placed(space, sides))._with_names(space)
     lower, d = bounds[:, 0], len(bounds)
     counts = points_per_axis(None, d)
     offsets = representatives(np.zeros(d), sides, counts)
@@ -200,13 +200,13 @@ def best_placed(
     return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts)._with_names(space)
 
 
-def beside_of(start: int, n: int) -> list[int]:
+def neighbour_starts(start: int, n: int) -> list[int]:
     """Return the starts beside ``start`` and some of the other n, without ``start``."""
     others = {*range(start - 2, start + 3), *range(0, n, -(-n // N_BESIDE))}
     return sorted(other for other in others if 0 <= other < n and other != start)
 
 
-def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
+def _place_mixed_cell(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
     """Place a region if some sides are integers or categories: first choose their values."""
     starts, free, room = placed.starts, placed.free, placed.room
 
@@ -234,7 +234,7 @@ def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
     tops = levelled(np.array([found.max() for found in values.values()]))
     run = list(values)[int(np.argmax(tops))]
 
-    def polished(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
+    def polish(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
         """Return the best position of a run and its score, starting from the best evaluated."""
         first, top = some[argmax_first(found)], float(found.max())
         if len(free):
@@ -244,10 +244,12 @@ def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
                 return best, height
         return first, top
 
-    place, top = polished(run, known[run], values[run])
+    place, top = polish(run, known[run], values[run])
     for _ in range(N_SWEEPS):
         beside = [
-            (*run[:i], j, *run[i + 1 :]) for i, n in enumerate(starts) for j in beside_of(run[i], n)
+            (*run[:i], j, *run[i + 1 :])
+            for i, n in enumerate(starts)
+            for j in neighbour_starts(run[i], n)
         ]
         if not beside:
             break
@@ -255,5 +257,5 @@ def _best_mixed(worth: Worth, seen: np.ndarray, placed: Placed) -> Region:
         if not exceeds(found.max(), top, unit):
             break
         run = beside[argmax_first(found)]
-        place, top = polished(run, place[None], found.max()[None])
+        place, top = polish(run, place[None], found.max()[None])
     return Region(*placed.corners(run, place), placed.counts)

@@ -121,7 +121,7 @@ def are_equal(one: Any, other: Any) -> bool:
 # -- The run ---------------------------------------------------------------------------------------
 
 #: Result of a model of failures.
-Taught = TypeVar("Taught")
+FailureModel = TypeVar("FailureModel")
 
 #: An event of a run: its kind, followed by the values of this kind.
 Event = tuple[Any, ...]
@@ -154,7 +154,7 @@ def failure_table(failures: list[tuple[int, Any, str]], d: int) -> np.ndarray:
     return np.array(rows, dtype=dtype)
 
 
-def block_told(event: Event) -> str | None:
+def event_block_name(event: Event) -> str | None:
     """Return the name of the block of a "tell" event; None if it has none, or for other events."""
     return event[4] if event[0] == "tell" and len(event) > 4 else None
 
@@ -225,7 +225,7 @@ class Run:
     parameters, newest, seen : dict
         Copies of the parameters at the start, copies of the latest ones, and the latest objects
         themselves, to notice a change by identity.
-    unsaid : list of str
+    unwarned : list of str
         Parameters that wait for the next ``fit``, and of which no warning was issued yet.
     rows : dict
         Number of rows of a table in a query, for the queries whose rows were counted.
@@ -250,7 +250,7 @@ class Run:
         self.params = SimpleNamespace(**given)
         self.parameters = self.newest = {name: given[name] for name in seen}
         self.seen = seen
-        self.unsaid: list[str] = []
+        self.unwarned: list[str] = []
         self.sign = Sign(given["direction"] == "minimize")
         self.seed: Any = None
         self.evaluations: Evaluations = Evaluations()
@@ -322,7 +322,7 @@ class Run:
         """Return the number of the block of the last answer in the first ``n_events``, or 0."""
         for event in reversed(self.events[:n_events]):
             if event[0] in ("tell", "fit", "fail"):
-                return self.number_of(block_told(event))
+                return self.number_of(event_block_name(event))
         return 0
 
     def name_of(self, n_samples: int, sample: int) -> str | None:
@@ -343,9 +343,9 @@ class Run:
         self,
         fitted: np.ndarray,
         row_of: Callable[[Any], np.ndarray],
-        learn: Callable[[np.ndarray, np.ndarray], Taught],
+        learn: Callable[[np.ndarray, np.ndarray], FailureModel],
         n_failures: int | None = None,
-    ) -> Taught | None:
+    ) -> FailureModel | None:
         """Return the result of ``learn`` for the first ``n_failures`` failures.
 
         None before the first failure or the first observation.
@@ -388,7 +388,7 @@ class Run:
     def chances_of_regions(self, bounds: np.ndarray) -> SuccessProbabilities | None:
         """Return the model of failures of regions; None if it is no better than their rate."""
         found = self.outcomes_of_regions(bounds)
-        return found if found is not None and found.known else None
+        return found if found is not None and found.depends_on_query else None
 
     def first_free(self, places: list[int]) -> Any:
         """Return the first query that is not pending; ``places`` are indices of answers.
@@ -417,7 +417,7 @@ class Run:
             pending = self.pending
             if len(self.evaluating) == len(pending):
                 raise
-            self.release_failed()
+            self.release_failures()
             try:
                 query = propose()
             except AllPendingError:
@@ -477,7 +477,7 @@ class Run:
         """Record the outcomes that were measured with the last answer."""
         self.events.append(("outcomes", query, outcomes))
 
-    def release_failed(self) -> None:
+    def release_failures(self) -> None:
         """Allow all failed queries to be asked again."""
         self.pending = dict.fromkeys(self.evaluating)
 
@@ -491,7 +491,7 @@ class Run:
         for query in due:
             del self.pending[query]
 
-    def setting(
+    def with_parameters(
         self, seen: dict[str, Any], changed: dict[str, Any], waiting: Collection[str]
     ) -> Self:
         """Return a copy of this run, with parameters that were set after the last event.
@@ -512,12 +512,12 @@ class Run:
             out.newest = self.newest | changed
             out.events = [*self.events, ("set", changed)]
             out.params = SimpleNamespace(**now | {name: changed[name] for name in ready})
-            out.unsaid = [name for name in self.unsaid if name not in changed] + sorted(
+            out.unwarned = [name for name in self.unwarned if name not in changed] + sorted(
                 name for name in changed.keys() - ready if not are_equal(changed[name], now[name])
             )
         return out
 
-    def until(self, n_events: int | None) -> Self:
+    def first_events(self, n_events: int | None) -> Self:
         """Return a copy of this run with its first ``n_events`` events; None stands for all."""
         if n_events is None:
             return self
@@ -535,7 +535,9 @@ class Run:
         self.n_told = len(self.history)
         if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):
             raise ValueError("its answers and failures differ from its events")
-        names = dict.fromkeys(name for name in map(block_told, self.events) if name is not None)
+        names = dict.fromkeys(
+            name for name in map(event_block_name, self.events) if name is not None
+        )
         self.blocks = {name: number for number, name in enumerate(names, 1)}
 
 

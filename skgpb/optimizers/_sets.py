@@ -79,7 +79,7 @@ class CostModel:
         return 0.0 if self._costs is None else float(self._costs.min())
 
     @property
-    def of_groups(self) -> np.ndarray:
+    def group_costs(self) -> np.ndarray:
         """Cost of each cost group: of each query, or of each size of cells."""
         assert self._costs is not None  # a cost function is for points, which have no groups
         return self._costs
@@ -89,7 +89,7 @@ class CostModel:
         """Median noise variance of the queries; None if all have the same."""
         return None if self._alphas is None else float(np.median(self._alphas))
 
-    def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def costs_and_noises(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the costs of all queries and the noise variances of their answers.
 
         Parameters
@@ -194,7 +194,7 @@ class QueryCosts:
         """Smallest noise variance of a query; None if all have the same."""
         return None if self._noises is None else float(self._noises.min())
 
-    def of_round(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def costs_and_noises(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return costs and noise variances, of shape (n_queries,), of all candidates.
 
         ``level`` is the noise variance of all answers unless ``alpha`` is a function.
@@ -258,7 +258,7 @@ class TargetSizes:
         numbers = queries.sizes_like(targets.sizes)
         if not len(numbers) or not feedback.uses_default_kernel or feedback.n_tasks:
             return None
-        if cost_model.of_groups[numbers].min() <= cost_model.least:
+        if cost_model.group_costs[numbers].min() <= cost_model.least:
             queries.first_sizes = numbers
         return cls(queries, numbers)
 
@@ -407,7 +407,7 @@ class IncumbentsInContext(Incumbents):
         return self._places
 
 
-def followed(
+def resample_around_best(
     queries: ArmSet,
     targets: ArmSet,
     gp: GaussianProcess,
@@ -438,12 +438,12 @@ def followed(
     for step in range(defaults.N_FOLLOWING_STEPS):
         of_others = None if step else seen
         incumbents = IncumbentsInContext(targets, gp, optimistic=optimistic, seen=of_others)
-        queries = _moved(queries, incumbents, rng)
-        targets = queries if are_one else _moved(targets, incumbents, rng)
+        queries = _move_candidates(queries, incumbents, rng)
+        targets = queries if are_one else _move_candidates(targets, incumbents, rng)
     return queries, targets
 
 
-def _moved(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
+def _move_candidates(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
     """Return a copy of a set with some candidates moved to incumbents and around them."""
     out = copy(each)
     out.resample(incumbents, rng)
@@ -490,7 +490,7 @@ class ExpectedAnswers:
         self,
         process: GaussianProcess,
         pending: list[Any],
-        blocks: list[np.ndarray],
+        row_sets: list[np.ndarray],
         noises: np.ndarray,
     ) -> GaussianProcess:
         """Return the process if no query is pending, or else a copy given the expected answers.
@@ -501,7 +501,7 @@ class ExpectedAnswers:
             The same object in every call between two calls of :meth:`forget`.
         pending : list of queries
             The queries.
-        blocks : list of ndarray of shape (n_rows, n_columns)
+        row_sets : list of ndarray of shape (n_rows, n_columns)
             Rows of the functional that each query observes.
         noises : ndarray of shape (k,)
             Noise variances of these answers, in the user's units.
@@ -513,7 +513,7 @@ class ExpectedAnswers:
         if expected is None or pairs[: len(known)] != known:
             known, expected = [], process
         n = len(known)
-        expected = expected.fantasize(blocks[n:], noises[n:])
+        expected = expected.fantasize(row_sets[n:], noises[n:])
         self._known = pairs, expected
         return expected
 
@@ -646,8 +646,8 @@ class PosteriorCache:
         n, posterior = len(self.targets.rows), self.gp.posterior
         return posterior.tracked_mean()[-n:], posterior.tracked_var()[-n:]
 
-    def known(
-        self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray
+    def joint_posterior(
+        self, pending: list[Any], row_sets: list[np.ndarray], noises: np.ndarray
     ) -> QueryTargetPosterior:
         """Return the joint posterior of queries and targets, given pending queries.
 
@@ -655,15 +655,15 @@ class PosteriorCache:
         ----------
         pending : list of queries
             Queries that are being evaluated.
-        blocks : list of ndarray of shape (n_rows, n_columns)
+        row_sets : list of ndarray of shape (n_rows, n_columns)
             Rows of the functional that each of them observes.
         noises : ndarray of shape (k,)
             Noise variances of these answers, in the user's units.
         """
         if not self.are_one:
-            downdate = pending_downdate(self.gp, blocks, noises)
+            downdate = pending_downdate(self.gp, row_sets, noises)
             return CrossPosterior(self.covariances(), downdate, self.root)
-        expected = self._expected.of(self.gp, pending, blocks, noises)
+        expected = self._expected.of(self.gp, pending, row_sets, noises)
         slots = [self.queries.slot_of(query) for query in pending]
         return ArmPosterior(self.gp, expected.posterior, self.covariances, slots, noises)
 
@@ -726,11 +726,11 @@ class PosteriorCache:
         follow = any(each.follows for each in self.sets)
         entered = (context.tobytes(), round if follow else None)
         if entered != self._entered:
-            self.queries, self.targets = self.in_context(context, make_rng, seen)
+            self.queries, self.targets = self.sets_in_context(context, make_rng, seen)
             self.track()
             self._entered = entered
 
-    def in_context(
+    def sets_in_context(
         self,
         context: np.ndarray,
         make_rng: Callable[[], np.random.Generator],
@@ -744,7 +744,9 @@ class PosteriorCache:
         if not len(self.gp.observed):
             return queries, targets
         optimistic = self._optimistic
-        return followed(queries, targets, self.gp, make_rng(), optimistic=optimistic, seen=seen)
+        return resample_around_best(
+            queries, targets, self.gp, make_rng(), optimistic=optimistic, seen=seen
+        )
 
     def _sets_at_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
         """Return queries and targets in a context, with candidates that fill the box."""
@@ -822,7 +824,7 @@ class OutcomeModels:
                 stratum = record.stratum_of_last(i)
                 model = model.with_effects() if stratum else model
                 expected.forget()
-                model.observe(self._queries.block_of(rest[0]), rest[1][name], stratum=stratum)
+                model.observe(self._queries.rows_of_query(rest[0]), rest[1][name], stratum=stratum)
                 if model.is_due:
                     model = model.refit()
         self._known[name] = model, len(record.events), expected
@@ -838,7 +840,7 @@ class OutcomeModels:
             relearn="growing" if options.relearn == "doubling" else options.relearn,
             normalize_y=True,
         )
-        return self._make(self._feedback.over_rows(), options=own)
+        return self._make(self._feedback.row_kernel(), options=own)
 
     def constraints(
         self, record: Run, options: ModelOptions, expecting: bool
@@ -850,14 +852,14 @@ class OutcomeModels:
         if not record.n_observations:
             return None
         pending = record.evaluating if expecting else []
-        blocks = [self._queries.block_of(query) for query in pending]
+        row_sets = [self._queries.rows_of_query(query) for query in pending]
         known = []
         for name, ends in checked_limits(record.params.limits).items():
             if not (model := self.model_of(name, record, options)).n_answers:
                 continue
             noises = np.full(len(pending), model.alpha + model.model_noise)
             *_, expected = self._known[name]
-            known.append((*ends, expected.of(model.process, [*pending], blocks, noises)))
+            known.append((*ends, expected.of(model.process, [*pending], row_sets, noises)))
         return OutcomeConstraints(known) if known else None
 
 
@@ -892,7 +894,7 @@ def mask_infeasible_means(
     return np.where(which, means, means.min() - 1.0), possible
 
 
-def polished(
+def refine_target(
     targets: ArmSet,
     slot: int,
     means: np.ndarray,
@@ -944,7 +946,7 @@ VALUES: dict[str, Callable[[Model], np.ndarray]] = {
 }
 
 
-def best_answered(
+def best_answered_query(
     arms: ArmSet, model: Model, method: str, possible: IsFeasible | None = None
 ) -> Arm | None:
     """Return the answered query of the largest value, outliers left out; None if there is none.
@@ -961,8 +963,8 @@ def best_answered(
         Returns a mask of the feasible functionals, given by their rows; None if all are feasible.
     """
     observed, outlying = model.process.observed, model.diagnosis.outlying
-    blocks = [*observed]
-    may_be = np.ones(len(blocks), dtype=bool) if possible is None else possible(blocks)
+    row_sets = [*observed]
+    may_be = np.ones(len(row_sets), dtype=bool) if possible is None else possible(row_sets)
     for i in np.argsort(-VALUES[method](model), kind="stable").tolist():
         arm = None if i in outlying or not may_be[i] else arms.arm_at(observed[i])
         if arm is not None:
@@ -996,23 +998,23 @@ class Recommendation:
     def method(self) -> RecommendMethod:
         """Name of the default method, which depends on the diagnosis of the answers."""
         method = self.model.diagnosis.method if self.is_observable else "posterior"
-        possible = method not in ANSWERED or self.answered(method) is not None
+        possible = method not in ANSWERED or self.best_answered_query(method) is not None
         return method if possible else "posterior"
 
-    def answered(self, method: str) -> Arm | None:
+    def best_answered_query(self, method: str) -> Arm | None:
         """Return the best answered feasible query by a method; None if there is none."""
-        return best_answered(self.queries, self.model, method, self.feasibility.kept)
+        return best_answered_query(self.queries, self.model, method, self.feasibility.limits_mask)
 
     def target(self, means: np.ndarray, variances: np.ndarray) -> Arm:
         """Return the best feasible target by the posterior, given moments (n_targets,) of all."""
         feasibility, targets = self.feasibility, self.targets
         if self.is_observable and targets is self.queries and not feasibility.is_certain:
-            known = self.answered("posterior")
+            known = self.best_answered_query("posterior")
             if known is not None:
                 return known
-        possible, limits = feasibility.possible, feasibility.limits
+        possible, limits = feasibility.feasible_mask, feasibility.limits
         if limits is not None and possible is not None and not possible(targets.rows).any():
             return targets.arm(limits.nearest(targets.rows))
         means, possible = mask_infeasible_means(targets, means, possible)
         best = argmax_mean(means, variances)
-        return polished(targets, best, means, self.model.process, possible)
+        return refine_target(targets, best, means, self.model.process, possible)

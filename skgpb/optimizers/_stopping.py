@@ -49,7 +49,7 @@ def check_share(value: Any, name: str) -> float:
     return float(value)
 
 
-def first_where_learned(n_dims: int) -> int:
+def n_answers_before_check(n_dims: int) -> int:
     """Return the number of answers before the first check with a learned kernel (D-G12)."""
     return defaults.FIRST_STOP * max(1, n_dims - 1)
 
@@ -141,7 +141,7 @@ class Stop:
         risks : tuple of two floats, or None
             Error probabilities of the posterior and of the draws; None if no check is due.
         """
-        if n < (self.min_answers or (first_where_learned(n_dims) if learned else 1)):
+        if n < (self.min_answers or (n_answers_before_check(n_dims) if learned else 1)):
             return None
         # Counted by the number of answers, so that a resumed run makes the same checks.
         check = floor(log(n) / log(defaults.STOP_GROWTH))
@@ -172,8 +172,8 @@ class _Lookahead:
         Present posterior means, and variances after the answers, in the user's units.
     """
 
-    def __init__(self, gp: GaussianProcess, blocks: Sequence[np.ndarray]) -> None:
-        self._gp, self._functionals = gp, Functionals.of(list(blocks), gp.n_columns)
+    def __init__(self, gp: GaussianProcess, row_sets: Sequence[np.ndarray]) -> None:
+        self._gp, self._functionals = gp, Functionals.of(list(row_sets), gp.n_columns)
         V = gp.covariance(self._functionals, gp.observed)
         self.mean: np.ndarray = (V @ gp.posterior.weights()) * gp.scale
         gp.posterior.solve_rows(V)
@@ -197,19 +197,19 @@ class _Lookahead:
 
 
 def greedy_batch(
-    gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, n: int
+    gp: GaussianProcess, row_sets: Sequence[np.ndarray], noise: float, n: int
 ) -> list[int]:
     """Return the indices of n functionals, chosen one by one by the gain of each by itself."""
-    further, chosen = _Lookahead(gp, blocks), list[int]()
+    further, chosen = _Lookahead(gp, row_sets), list[int]()
     for _ in range(n):
-        gains = log_own_gain(further.mean, further.var, np.full(len(blocks), noise))
+        gains = log_own_gain(further.mean, further.var, np.full(len(row_sets), noise))
         chosen.append(int(np.argmax(gains)))
         further.answer(chosen[-1], noise)
     return chosen
 
 
 def expected_gain(
-    gp: GaussianProcess, blocks: Sequence[np.ndarray], noise: float, chosen: Sequence[int]
+    gp: GaussianProcess, row_sets: Sequence[np.ndarray], noise: float, chosen: Sequence[int]
 ) -> float:
     """Return the expected increase of the largest posterior mean by further answers.
 
@@ -217,7 +217,7 @@ def expected_gain(
     ----------
     gp : GaussianProcess
         The posterior.
-    blocks : sequence of ndarray of shape (n_rows, n_columns)
+    row_sets : sequence of ndarray of shape (n_rows, n_columns)
         Descriptor rows of the functionals that can be queried and recommended.
     noise : float
         Noise variance of an answer, in the user's units.
@@ -236,12 +236,12 @@ def expected_gain(
     >>> from skgpb.surrogate import GaussianProcess
     >>> gp = GaussianProcess(RBF(0.3), n_columns=1)
     >>> _ = gp.observe(np.array([[0.0]]), 2.0, noise=0.01)
-    >>> blocks = list(np.linspace(0, 1, 21)[:, None, None])
-    >>> chosen = greedy_batch(gp, blocks, 0.01, 3)
-    >>> print(f"{expected_gain(gp, blocks, 0.01, chosen):.2f}")
+    >>> row_sets = list(np.linspace(0, 1, 21)[:, None, None])
+    >>> chosen = greedy_batch(gp, row_sets, 0.01, 3)
+    >>> print(f"{expected_gain(gp, row_sets, 0.01, chosen):.2f}")
     0.11
     """
-    further = _Lookahead(gp, blocks)
+    further = _Lookahead(gp, row_sets)
     for i in chosen:
         further.answer(i, noise)
     normals = norm.ppf(qmc.Sobol(len(chosen), rng=0).random(N_DRAWS))
@@ -287,21 +287,21 @@ class Comparison(ABC):
         self._gp, self._best, self._widths, self._models = gp, best, widths, models
 
     @abstractmethod
-    def blocks(self) -> list[np.ndarray]:
+    def row_sets(self) -> list[np.ndarray]:
         """Return the descriptor rows of the rivals, followed by those of the recommendation."""
 
     def __call__(self) -> SuboptimalityGap:
         """Return the gap between the recommendation and the best rival, by ``gp`` alone."""
-        return SuboptimalityGap.from_process(self._gp, self.blocks())
+        return SuboptimalityGap.from_process(self._gp, self.row_sets())
 
-    def by_intervals(self) -> float:
+    def interval_gap(self) -> float:
         """Return the largest upper end minus the lower end of the recommendation, at least 0."""
-        lower, upper = self._widths().ends(self.blocks())
+        lower, upper = self._widths().ends(self.row_sets())
         return max(0.0, float(upper.max() - lower[-1]))
 
     def gap(self, delta: float, rng: np.random.Generator) -> float:
         """Return the bound on the gap that holds with probability 1 - delta."""
-        return (self.averaged() or self()).quantile(delta, rng)
+        return (self.model_average() or self()).quantile(delta, rng)
 
     def is_within(
         self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
@@ -309,36 +309,36 @@ class Comparison(ABC):
         """Return whether the gap is at most epsilon; ``risks`` are those of :meth:`Stop.risks`."""
         if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
             return False
-        averaged = self.averaged(epsilon)
+        averaged = self.model_average(epsilon)
         return averaged is None or averaged.is_within(epsilon, *risks, rng)
 
-    def averaged(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
+    def model_average(self, epsilon: float = 0.0) -> SuboptimalityGap | None:
         """Return the gap averaged over models; None if there is one model.
 
         With epsilon > 0 the models assume that f varies by more than that.
         """
         models = self.models(epsilon)
-        return None if models is None else models.suboptimality_gap(self.blocks())
+        return None if models is None else models.suboptimality_gap(self.row_sets())
 
     def expected_gain(self, noise: float, n: int) -> float:
         """Return the expected increase of the largest mean by n answers with this noise variance.
 
         With averaged models each has its own noise variance.
         """
-        blocks = self.blocks()
-        chosen = greedy_batch(self._gp, blocks, noise, n)
+        row_sets = self.row_sets()
+        chosen = greedy_batch(self._gp, row_sets, noise, n)
         models = self.models()
         if models is None:
-            return expected_gain(self._gp, blocks, noise, chosen)
+            return expected_gain(self._gp, row_sets, noise, chosen)
         noises = np.full(len(models.weights), noise) if models.noises is None else models.noises
         gains = [
-            expected_gain(gp, blocks, own, chosen)
+            expected_gain(gp, row_sets, own, chosen)
             for gp, own in zip(models.processes, noises, strict=True)
         ]
         return float(models.weights @ gains)
 
     def models(self, epsilon: float = 0.0) -> Models | None:
-        """Return the averaged models, see :meth:`averaged`; None if there is one model."""
+        """Return the averaged models, see :meth:`model_average`; None if there is one model."""
         return None if self._models is None else self._models(epsilon)
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
@@ -353,7 +353,7 @@ class Rivals(Comparison):
         super().__init__(*parts)
         self._rows = rows
 
-    def blocks(self) -> list[np.ndarray]:
+    def row_sets(self) -> list[np.ndarray]:
         """Return each row as a block, followed by the rows of the recommendation."""
         return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
 
@@ -370,19 +370,19 @@ class Refined(Comparison):
         beside = SuboptimalityGap.from_marginals(self._gp, self._best)
         return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
 
-    def blocks(self) -> list[np.ndarray]:
+    def row_sets(self) -> list[np.ndarray]:
         """Refine all regions until there are MANY_REGIONS, then the BEAM best; return all."""
         regions, finest_depth = self._domain.copy(), self._finest_depth
-        front, blocks = regions.front(finest_depth), []
+        front, row_sets = regions.front(finest_depth), []
         while front:
-            new = [regions.block(each) for each in front]
-            blocks += new
+            new = [regions.row_set(each) for each in front]
+            row_sets += new
             if len(front) >= MANY_REGIONS:
                 mean, std = self._gp.moments(new, std=True)
                 order = np.argsort(-(mean + 3.0 * std), kind="stable")
                 front = [front[i] for i in order[:BEAM]]
             front = regions.finer(front, finest_depth)
-        return [*blocks, self._best]
+        return [*row_sets, self._best]
 
 
 def gap_rng(seed: Any, n_told: int) -> np.random.Generator:

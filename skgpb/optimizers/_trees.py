@@ -166,14 +166,14 @@ def answer_deviations(
     found = np.zeros(n_depths)
     for depth in range(n_depths):
         if isinstance(partition, PoolPartition):
-            for block, members in partition.deviation_blocks(depth):
-                found[depth] = max(found[depth], gp.deviations(block, members).max())
+            for row_set, members in partition.deviation_row_sets(depth):
+                found[depth] = max(found[depth], gp.deviations(row_set, members).max())
             continue
-        for block, lower, upper in partition.deviation_cells(depth, everywhere):
+        for row_set, lower, upper in partition.deviation_cells(depth, everywhere):
             center, half, of = (
                 0.5 * (lower + upper),
                 0.5 * (upper - lower),
-                gp.deviations_from(block),
+                gp.deviations_from(row_set),
             )
 
             def deviations(t: Any, of: Any = of, c: Any = center, r: Any = half) -> Any:
@@ -474,21 +474,21 @@ def boxes_of(partition: Partition, nodes: np.ndarray) -> np.ndarray:
     return np.hstack([tree.lower[nodes], tree.upper[nodes]])
 
 
-def leaves_that_always_failed(partition: Partition, chances: SuccessProbabilities) -> list[int]:
+def always_failing_leaves(partition: Partition, chances: SuccessProbabilities) -> list[int]:
     """Return the leaves that have failed at every evaluation and can be split."""
     leaves = partition.tree.leaves
     failed = leaves[chances.among(chances.always_failed, boxes_of(partition, leaves))]
     return [leaf for leaf in failed.tolist() if partition.splittable(leaf)]
 
 
-def without_unlikely(
+def exclude_unlikely(
     partition: Partition, excluded: np.ndarray | None, chances: SuccessProbabilities
 ) -> np.ndarray:
     """Return the mask ``excluded`` with the leaves that are unlikely to succeed added."""
     tree = partition.tree
     leaves = tree.leaves
     marked = np.zeros(tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
-    marked[leaves[chances.unlikely(boxes_of(partition, leaves))]] = 1
+    marked[leaves[chances.unlikely_mask(boxes_of(partition, leaves))]] = 1
     return marked
 
 
@@ -522,7 +522,7 @@ class Partitioned(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         shape = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
         arrays = {name: getattr(self._tree, name) for name in shape}
-        return Bunch(**arrays, reward_sum=self.run_.sign.of(self._tree.reward_sum))
+        return Bunch(**arrays, reward_sum=self.run_.sign.convert(self._tree.reward_sum))
 
 
 class CellSearch(Partitioned[Cell]):
@@ -561,9 +561,9 @@ class CellSearch(Partitioned[Cell]):
         domain, pending, node = self.domain_, run.pending, -1
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
-            for leaf in leaves_that_always_failed(domain, chances):
+            for leaf in always_failing_leaves(domain, chances):
                 split(leaf)
-            node = self._best_leaf(without_unlikely(domain, domain.query_mask(pending), chances))
+            node = self._best_leaf(exclude_unlikely(domain, domain.query_mask(pending), chances))
         if node < 0:
             node = self._best_leaf(domain.query_mask(pending))
         while node < 0:
@@ -707,7 +707,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
         loop.check_has_data(self)
-        self._contexts.checked(context)
+        self._contexts.validate(context)
         if side is not None:
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
@@ -730,7 +730,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
             def among(regions: list[Any], known: SuccessProbabilities = outcomes) -> np.ndarray:
                 """Return a mask of the regions that are likely to succeed."""
-                return known.possible(np.array([domain.query(each).box for each in regions]))
+                return known.feasible_mask(np.array([domain.query(each).box for each in regions]))
 
             which = np.flatnonzero(among(front))
             if len(which):
@@ -744,7 +744,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
     # -- suboptimality gap --------------------------------------------------------------------
 
     def _comparison(self, best: Any) -> Refined:
-        gp, rows = self._model.process.copy(), self.domain_.block_of(best)
+        gp, rows = self._model.process.copy(), self.domain_.rows_of_query(best)
         known = gp, rows, self._widths, self._model.possible(gp)
         return Refined(self.domain_.copy(), self._finest_depth, *known)
 
@@ -801,7 +801,7 @@ def best_by_posterior(
     """
     best, top = None, -np.inf
     while front:
-        mean, std = gp.moments([regions.block(each) for each in front], std=True)
+        mean, std = gp.moments([regions.row_set(each) for each in front], std=True)
         value = levelled((mean - gp.offset - caution * std) / gp.scale)
         if possible is not None:
             value = np.where(possible(front), value, -np.inf)
@@ -919,14 +919,14 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Split several leaves and track their children in one step; return the first children."""
-        firsts, slots, blocks = [], [], []
+        firsts, slots, row_sets = [], [], []
         for node in nodes:
             slot, leaves = self._tree.node(node)[2], self._tree.n_leaves
             first = self.domain_.split(node)
             firsts.append(first)
             slots += [slot, *range(leaves, self._tree.n_leaves)]
-            blocks += self.domain_.blocks(first, self._tree.n_nodes)
-        self._model.process.track(blocks, slots)
+            row_sets += self.domain_.row_sets(first, self._tree.n_nodes)
+        self._model.process.track(row_sets, slots)
         return firsts
 
     @property
@@ -955,7 +955,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _best_of(self, nodes: np.ndarray) -> int:
         gp = self._model.process
-        means = gp.moments([self.domain_.block(node) for node in nodes.tolist()])
+        means = gp.moments([self.domain_.row_set(node) for node in nodes.tolist()])
         return argmax_first((means - gp.offset) / gp.scale, self._model.tie_scale)
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
@@ -977,15 +977,15 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
             self.bounds_, self._resolved_depth(cutting, kernel)
         )
         self._tree = self.domain_.tree
-        self._start_surrogate(kernel, self.domain_.block(0).shape[1])
+        self._start_surrogate(kernel, self.domain_.row_set(0).shape[1])
         gp = self._model.process
         gp.sizes = self.domain_.sizes
         gp.reset_evaluator()
-        self._update_derived()
+        self._update_derived_values()
         self._track()
 
     def _resume(self) -> None:
-        self._update_derived()
+        self._update_derived_values()
 
     @property
     def _moments(self) -> Moments:
@@ -998,9 +998,9 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _track(self, moments: Moments | None = None) -> None:
         """Track every leaf in its slot; ``moments`` are known ones, for the process."""
-        blocks = self.domain_.blocks(0, self._tree.n_nodes)
+        row_sets = self.domain_.row_sets(0, self._tree.n_nodes)
         self._model.process.track(
-            [blocks[node] for node in self._tree.leaves.tolist()], moments=moments
+            [row_sets[node] for node in self._tree.leaves.tolist()], moments=moments
         )
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
@@ -1026,7 +1026,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     # -- the variation within cells ---------------------------------------------------------
 
-    def _update_derived(self) -> None:
+    def _update_derived_values(self) -> None:
         # delta(h) for h = 0..max_depth + 1, in normalised units.
         self._variation = self._variation_bound()
 
@@ -1112,14 +1112,14 @@ class Constants:
         self._events = log(2.0 * max(1.0, self.h_max) * n), log(created)
 
     @classmethod
-    def of_prior(
+    def from_prior(
         cls, n: int, n_children: int, bounds: np.ndarray, prior: Callable, given: int | None
     ) -> Constants:
         """Return the constants for a prior covariance of f between points of a box."""
         exponent = smoothness_exponent(prior, bounds)
         return cls(n, int(n_children), len(bounds), exponent, given)
 
-    def renewed(self, n: int) -> Constants:
+    def with_n_evaluations(self, n: int) -> Constants:
         """Return these constants for another number of evaluations."""
         return Constants(n, *self._of)
 
@@ -1190,9 +1190,9 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
     def _renew_constants(self) -> None:
         """Recompute the constants for the present horizon."""
         if self._horizon.n != self._constants.n:
-            self._constants = self._constants.renewed(self._horizon.n)
+            self._constants = self._constants.with_n_evaluations(self._horizon.n)
             self.domain_.max_depth = self._constants.max_depth
-            self._update_derived()
+            self._update_derived_values()
 
     def _resume(self) -> None:
         self._renew_constants()

@@ -304,9 +304,9 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
         costs = np.array([cell.cost for cell in cells])
         of_levels = super()._round(pending)
-        return of_levels.at(self._expected(pending), rows, self._noises_of(cells), costs)
+        return of_levels.at(self._expected_posterior(pending), rows, self._noises_of(cells), costs)
 
-    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
+    def _initial_query(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
         return self._cells.farthest(self.run_.pending) if are_fewer(n, known) else None
 
     @property

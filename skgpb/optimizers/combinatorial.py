@@ -38,7 +38,7 @@ from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._feasibility import SuccessProbabilities, weight_by_success
 from skgpb.optimizers._feedback import is_free
-from skgpb.optimizers._inputs import AllocationInputs, Numbers, in_order
+from skgpb.optimizers._inputs import AllocationInputs, Numbers, values_in_order
 from skgpb.optimizers._sets import differs
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.optimizers.round import QueryTargetPosterior, Round
@@ -537,7 +537,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             X = X[sorted(columns, key=sides.__getitem__)].to_numpy()
         elif columns is not None and len(columns) == len(names):
             names = columns
-        return loop.checked_data(self, X, in_order(y, names, "y", self._has_names))
+        return loop.checked_data(self, X, values_in_order(y, names, "y", self._has_names))
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
         """Create the optimizers of the campaigns; return the bounds of all arms (n_features, 2).
@@ -553,7 +553,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             if rng is not None:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
             if self._replay is not None:
-                self._replay.of_campaign(i).lead(optimizer)
+                self._replay.campaign_replay(i).lead(optimizer)
         self._give_arms(optimizers, X)
         self.optimizers_ = optimizers
         names = [name for name, _ in named]
@@ -606,13 +606,15 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             optimizer._restore(own)
 
     @property
-    def _fitted(self) -> np.ndarray:
+    def _fitted_allocations(self) -> np.ndarray:
         """Allocations (n_fitted, n_features) given to ``fit`` with their rewards."""
         run = self.run_
         return run.events[0][1] if run.n_fitted else np.empty((0, self.n_features_in_))
 
     def _checked_optimizers(self) -> list[tuple[str, Search]]:
-        named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]
+        named = [
+            (name, with_queries_as_arms(name, optimizer)) for name, optimizer in self._members()
+        ]
         if not named:
             raise ValueError("optimizers must hold at least one optimizer")
         for name, optimizer in named:
@@ -694,7 +696,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         run = self.run_
         evaluated = run.evaluating
         asked = [query.points for query in (*run.told_queries(), *evaluated)]
-        known = np.concatenate([self._fitted, *asked])
+        known = np.concatenate([self._fitted_allocations, *asked])
         failures = [query.points for _, query, _ in run.failures]
         failed = np.concatenate([known[:0], *failures])
         best = self._table().best
@@ -720,7 +722,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         else:
             choose = partial(self._best_by_rule, posteriors, table, excluded)
         every = np.ones(len(table.flat), dtype=bool)
-        likely = ~self._arm_mask(SuccessProbabilities.hopeless, chances, ~every)
+        likely = ~self._arm_mask(SuccessProbabilities.hopeless_mask, chances, ~every)
         choice = next((c for c in map(choose, (likely, every)) if c is not None), None)
         if choice is None:
             raise AllPendingError(
@@ -794,7 +796,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         ]
         table, run, values = self._table(), self.run_, np.concatenate(means)
         every = np.ones(len(table.flat), dtype=bool)
-        possible = self._arm_mask(SuccessProbabilities.possible, self._chances(), every)
+        possible = self._arm_mask(SuccessProbabilities.feasible_mask, self._chances(), every)
         answered = {query.points.tobytes() for query in run.told_queries()}
         vain = {
             query.indices
@@ -823,11 +825,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
                 SuccessProbabilities(rows, succeeded, each.domain_.rows) for rows, each in columns
             ]
 
-        found = self.run_.outcomes(self._fitted, lambda query: query.points[0], learn)
+        found = self.run_.outcomes(self._fitted_allocations, lambda query: query.points[0], learn)
         if found is None:
             return [None] * len(self.optimizers_)
         return [
-            each if each.known and optimizer.run_.n_observations else None
+            each if each.depends_on_query and optimizer.run_.n_observations else None
             for each, optimizer in zip(found, self.optimizers_, strict=True)
         ]
 
@@ -885,10 +887,10 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         """
         return loop.tell(self, query, reward, alpha)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         inputs: Any = self._inputs
         n, rewards = len(self.optimizers_), list[Any]()
-        reward, alpha = inputs.of_campaigns(reward, "reward"), inputs.of_campaigns(alpha, "alpha")
+        reward, alpha = inputs.arrange(reward, "reward"), inputs.arrange(alpha, "alpha")
         if reward is not None:
             rewards = check_one_each(reward, n, "reward", "campaigns")
             if all(each is None for each in rewards):
@@ -908,7 +910,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
                 alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
             query = inputs.query(query)
-        return inputs.resolved(query), None if reward is None else rewards, alphas
+        return inputs.resolve(query), None if reward is None else rewards, alphas
 
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         """Tell every campaign its reward, and record in the log which refits failed."""
@@ -948,7 +950,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         numbers = [(name, np.float64, (n,)) for name in names]
         boxes, choices = ("descriptor", np.float64, (2 * d,)), ("choice", np.intp, (n,))
         dtype = [("round", np.intp), boxes, choices, *numbers]
-        rows = self.run_.until(self._dirty).history
+        rows = self.run_.first_events(self._dirty).history
         out = np.array([(i, *row[:2], *nothing) for i, row in enumerate(rows, 1)], dtype=dtype)
         told = np.array([told for _, _, told in rows], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
@@ -964,7 +966,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         """Return R^2 of the predictions for X and y, which are as in :meth:`fit`."""
         check_is_fitted(self, "bounds_")
         inputs: Any = self._inputs
-        return super().score(X, inputs.of_campaigns(y, "y"), sample_weight)
+        return super().score(X, inputs.arrange(y, "y"), sample_weight)
 
     @overload
     def predict(self, X: Points, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -1055,7 +1057,7 @@ def _is_named(member: Any) -> bool:
     return isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], str)
 
 
-def over_arms(name: str, optimizer: Any) -> Any:
+def with_queries_as_arms(name: str, optimizer: Any) -> Any:
     """Return the optimizer of a campaign, with ``queries`` that are rows as its ``arms``."""
     if not isinstance(optimizer, Search) or (optimizer.queries is None is optimizer.targets):
         return optimizer

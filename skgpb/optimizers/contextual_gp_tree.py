@@ -258,7 +258,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         """
         checked_method(method, self._methods)
         loop.check_has_data(self)
-        context = self._contexts.checked(context)
+        context = self._contexts.validate(context)
         return self._best(context) if side is None else self._best_region(side, context=context)
 
     def _best(self, context: Any = None) -> ContextCell:
@@ -266,7 +266,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         gp, outcomes = self._model.process, self.run_.outcomes_of_regions(self.bounds_)
         means = gp.moments([self.domain_.candidate(node, context) for node in nodes]) / gp.scale
         if outcomes is not None:
-            possible = outcomes.possible(self._boxes(nodes, context))
+            possible = outcomes.feasible_mask(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
         return self.domain_.query_in_context(self._first_best(nodes, means), context)
 
@@ -324,9 +324,9 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Return the score (equation 5.9) of the candidate of each cell, in normalised units."""
         run = self.run_
-        gp = self._model.fantasize(map(self.domain_.block_of, run.pending))
-        blocks = [self.domain_.candidate(node, context) for node in nodes]
-        mean, std = gp.moments(blocks, std=True)
+        gp = self._model.fantasize(map(self.domain_.rows_of_query, run.pending))
+        row_sets = [self.domain_.candidate(node, context) for node in nodes]
+        mean, std = gp.moments(row_sets, std=True)
         mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
         upper = mean + width * std
         index = upper.copy()
@@ -340,7 +340,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
             # Candidates that are likely to fail come after all others.
-            unlikely = chances.unlikely(self._boxes(nodes, context))
+            unlikely = chances.unlikely_mask(self._boxes(nodes, context))
             index[unlikely], upper[unlikely] = index[unlikely] - LAST, upper[unlikely] - LAST
         rows = np.column_stack([index, upper, std]).tolist()
         return {node: Score(*row) for node, row in zip(nodes, rows, strict=True)}
@@ -358,8 +358,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _observe(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 11 and 12: observe the reward of a query."""
         node = self.domain_.node_of(query)
-        block = self.domain_.block_of(query)
-        mean, var = self._model.observe(block, reward, alpha, renew=self._on_refit)
+        row_set = self.domain_.rows_of_query(query)
+        mean, var = self._model.observe(row_set, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
@@ -414,7 +414,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         run = self.run_
         given = checked_depth(run.params.max_depth, run.params.n_children)
         of_points = PriorOfPoints(prior, run.space)
-        self._constants = Constants.of_prior(
+        self._constants = Constants.from_prior(
             self._horizon.n, run.params.n_children, self.bounds_, of_points, given
         )
         at_center = run.params.feedback != "integral" and max(counts) == 1
@@ -428,13 +428,13 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         )
         self.domain_: ContextPartition = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
-        self._start_surrogate(prior, joint.block(0).shape[1])
-        self._update_derived()
+        self._start_surrogate(prior, joint.row_set(0).shape[1])
+        self._update_derived_values()
 
     def _resume(self) -> None:
         self._parent_of = self._tree.parent.tolist()
         self._bar = {node: i for i, node in enumerate(self.domain_.joint.expanded.tolist())}
-        self._update_derived()
+        self._update_derived_values()
 
     @property
     def _bars(self) -> tuple[Any, ...]:
@@ -446,8 +446,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _bars(self, bars: tuple[Any, ...]) -> None:
         rows, offsets, mean, var, upto = bars
         tracked = Functionals.between(rows, offsets)
-        blocks = [tracked[i] for i in range(len(tracked))]
-        self._model.process.track(blocks, moments=(mean, var, upto))
+        row_sets = [tracked[i] for i in range(len(tracked))]
+        self._model.process.track(row_sets, moments=(mean, var, upto))
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""
@@ -463,7 +463,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
             return (1,) * d
         return (1,) * n + points_per_axis(run.params.n_representatives, d - n, run.actions)
 
-    def _update_derived(self) -> None:
+    def _update_derived_values(self) -> None:
         """Recompute g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self._model.process.kernel
         run = self.run_

@@ -35,12 +35,12 @@ from skgpb.optimizers._trees import (
     Cutting,
     PartitionSearch,
     PriorOfPoints,
+    always_failing_leaves,
     answer_deviations,
     best_divisible,
     cell_deviations,
+    exclude_unlikely,
     is_stationary,
-    leaves_that_always_failed,
-    without_unlikely,
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.utils.typing import Beta, FeedbackOfRegion, Variation
@@ -155,13 +155,13 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         beta = self._beta(t)
         pending = {self.domain_.node_of(query) for query in run.pending}
         leaves = self._tree.n_leaves
-        expected = self._model.fantasize(map(self.domain_.block_of, run.pending))
+        expected = self._model.fantasize(map(self.domain_.rows_of_query, run.pending))
         excluded: set[int] = set()
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
-            for leaf in leaves_that_always_failed(self.domain_, chances):
+            for leaf in always_failing_leaves(self.domain_, chances):
                 self._refine(leaf, expected)
-            excluded = set(np.flatnonzero(without_unlikely(self.domain_, None, chances)).tolist())
+            excluded = set(np.flatnonzero(exclude_unlikely(self.domain_, None, chances)).tolist())
         while True:
             posterior = expected.posterior
             node = self._best_within(posterior, node_mask(excluded, self._tree.n_nodes))
@@ -179,7 +179,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        expected = self._model.fantasize(map(self.domain_.block_of, self.run_.pending))
+        expected = self._model.fantasize(map(self.domain_.rows_of_query, self.run_.pending))
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
@@ -196,7 +196,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         (first,) = self._expand_all([node])
         if expected is not self._model.process:
             children = range(first, self._tree.n_nodes)
-            expected.track(self.domain_.blocks(first, children.stop), children)
+            expected.track(self.domain_.row_sets(first, children.stop), children)
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Lines 4 and 5: split the nodes, and return the first child of each.
@@ -207,7 +207,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         for node in nodes:
             first = self.domain_.split(node)
             children = range(first, self._tree.n_nodes)
-            self._model.process.track(self.domain_.blocks(first, children.stop), children)
+            self._model.process.track(self.domain_.row_sets(first, children.stop), children)
             firsts.append(first)
         self._refined = True
         return firsts
@@ -215,7 +215,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: observe the reward. The slot of a cell is the index of its node."""
         node = self.domain_.node_of(query)
-        what = node if node >= 0 else self.domain_.block_of(query)
+        what = node if node >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         refined, self._refined = self._refined, False
         if node >= 0:
@@ -233,11 +233,11 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _track(self, moments: Moments | None = None) -> None:
         """Track every cell, in the order of the nodes."""
-        self._model.process.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
+        self._model.process.track(self.domain_.row_sets(0, self._tree.n_nodes), moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
-        self._constants = Constants.of_prior(
+        self._constants = Constants.from_prior(
             self._horizon.n, self.run_.params.n_children, self.bounds_, prior, given
         )
         return self._constants.max_depth

@@ -226,7 +226,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._settled = self.domain_.depth
         prior = self._query_kernel()
         self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
-        n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
+        n_columns = self.domain_.rows_of_query(self.domain_.ball(0)).shape[1]
         self._start_surrogate(prior, n_columns)
         self._find_constants()
         self._track()
@@ -239,14 +239,16 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         beta = self._beta(t)
         if not run.pending:
             self._refine(t, beta)
-        unlikely = self._without_failing()
-        posterior = self._model.fantasize(map(self.domain_.block_of, run.pending)).posterior
+        unlikely = self._shrink_failing_balls()
+        posterior = self._model.fantasize(map(self.domain_.rows_of_query, run.pending)).posterior
         pending = {query.index for query in run.pending}
         if len(pending - {-1}) == len(self.domain_):
             # Every ball is pending: shrink the best until a new ball is needed.
             while len(pending - {-1}) == len(self.domain_):
                 self._shrink(self._best_shrinkable(posterior, beta))
-            posterior = self._model.fantasize(map(self.domain_.block_of, run.pending)).posterior
+            posterior = self._model.fantasize(
+                map(self.domain_.rows_of_query, run.pending)
+            ).posterior
         if len(pending | unlikely) < len(self.domain_):
             pending |= unlikely
         ball = self._best_ball(posterior, beta, self._variation, pending)
@@ -256,7 +258,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
         return self.domain_.ball(ball)
 
-    def _without_failing(self) -> set[int]:
+    def _shrink_failing_balls(self) -> set[int]:
         """Shrink the balls that always failed; return the indices of balls likely to fail."""
         chances = self.run_.chances_of_regions(self.bounds_)
         if chances is None:
@@ -264,7 +266,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         failed = chances.among(chances.always_failed, self._boxes())
         for ball in np.flatnonzero(failed & (self.domain_.depth < self.max_depth_)).tolist():
             self._shrink(ball)
-        return set(np.flatnonzero(chances.unlikely(self._boxes())).tolist())
+        return set(np.flatnonzero(chances.unlikely_mask(self._boxes())).tolist())
 
     def _boxes(self) -> np.ndarray:
         """Return the boxes [lower, upper] (n_balls, 2 d) of all balls."""
@@ -311,7 +313,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         changed = [ball] if self.run_.params.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
-            self._model.process.track([self.domain_.block_of(self.domain_.ball(each))], [each])
+            self._model.process.track([self.domain_.rows_of_query(self.domain_.ball(each))], [each])
 
     def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: observe the reward of a ball or point."""
@@ -323,7 +325,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         same = isinstance(query, Ball) and (
             run.params.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
-        what = ball if same and ball >= 0 else self.domain_.block_of(query)
+        what = ball if same and ball >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
@@ -345,7 +347,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
         gp = self._model.process
-        means = gp.moments([self.domain_.block_of(ball) for ball in balls])
+        means = gp.moments([self.domain_.rows_of_query(ball) for ball in balls])
         return balls[argmax_first((means - gp.offset) / gp.scale, self._model.tie_scale)]
 
     # -- the constants of Appendix D --------------------------------------------------------
@@ -384,9 +386,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
-        self._update_derived()
+        self._update_derived_values()
 
-    def _update_derived(self) -> None:
+    def _update_derived_values(self) -> None:
         """Recompute W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
         run = self.run_
@@ -424,10 +426,10 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         found = []
         for center in (np.full(d, 0.5), np.zeros(d), np.ones(d)):
             if of_answer:
-                block = self.domain_.block_of(balls.ball_at(center, depth))
+                row_set = self.domain_.rows_of_query(balls.ball_at(center, depth))
             else:
-                block = self._rows_of(balls.place(center[None]))
-            of = self._model.process.deviations_from(block)
+                row_set = self._rows_of(balls.place(center[None]))
+            of = self._model.process.deviations_from(row_set)
 
             def deviations(t: Any, center: Any = center, of: Any = of) -> Any:
                 return of(self._rows_of(balls.within(center, depth, t)))
@@ -548,4 +550,4 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _track(self) -> None:
         """Track every ball; its slot is its index."""
         balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
-        self._model.process.track([self.domain_.block_of(ball) for ball in balls])
+        self._model.process.track([self.domain_.rows_of_query(ball) for ball in balls])

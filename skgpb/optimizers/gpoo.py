@@ -127,20 +127,20 @@ class GPOOOptimizer(PartitionSearch):
                 reward = RowAverage(reward, count)
         return loop.tell(self, query, reward, alpha)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):
-            return super()._checked(query, reward, alpha)
+            return super()._validate_answer(query, reward, alpha)
         if self.run_.params.pool is not None:
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
         # The base class checks the average as a number. An average over no rows has no number.
         value = float(reward) if reward.count else None
-        query, _, noise = super()._checked(query, value, alpha)
+        query, _, noise = super()._validate_answer(query, value, alpha)
         return query, reward, noise
 
     @property
-    def _below_min_members(self) -> list[int]:
+    def _small_cells(self) -> list[int]:
         """Nodes of the cells that have fewer than ``min_members`` rows by their counts."""
         run = self.run_
         few = [query for query, n in run.rows.items() if n < run.params.min_members]
@@ -161,7 +161,7 @@ class GPOOOptimizer(PartitionSearch):
         if not cells:
             return self.domain_.cell(0)
         gp = self._model.process
-        mean, std = gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
+        mean, std = gp.moments([self.domain_.rows_of_query(cell) for cell in cells], std=True)
         value = (mean - gp.offset - caution * std) / gp.scale
         return cells[argmax_first(value, self._model.tie_scale)]
 
@@ -172,11 +172,11 @@ class GPOOOptimizer(PartitionSearch):
         run = self.run_
         pending, gp = run.pending, self._model.process
         beta = self._beta(run.n_told + 1 + len(pending))
-        if below := self._below_min_members:
+        if below := self._small_cells:
             excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
             excluded[below] = 1
         if pending:
-            gp = self._model.fantasize(map(self.domain_.block_of, pending))
+            gp = self._model.fantasize(map(self.domain_.rows_of_query, pending))
         return self._tree.best_upper_bound(gp.posterior, beta, self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
@@ -189,11 +189,11 @@ class GPOOOptimizer(PartitionSearch):
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         # A leaf has a slot with tracked moments; for any other query the rows of its points.
-        functional = slot if slot >= 0 else self.domain_.block_of(query)
+        functional = slot if slot >= 0 else self.domain_.rows_of_query(query)
         splits_left = self._splits_left
         mean, var = self._model.observe(functional, reward, alpha, renew=self._on_refit)
         beta_after = self._widths().beta() if self.beta == "rkhs" else beta
-        splits = slot >= 0 and self.domain_.splittable(node) and node not in self._below_min_members
+        splits = slot >= 0 and self.domain_.splittable(node) and node not in self._small_cells
         if splits:
             # Line 6, before the reward or after it (decision D-A2).
             before = self.expansion == "before"
@@ -203,18 +203,18 @@ class GPOOOptimizer(PartitionSearch):
         if splits:
             self._expand_all([node])
         if self.expansion == "posterior":
-            self._expand_known(beta_after, splits_left)
+            self._expand_certain_leaves(beta_after, splits_left)
         if node >= 0:
             self._tree.record(node, reward)
         run.close(query, reward, *self._model.to_user_units(mean, var), splits)
 
-    def _expand_known(self, beta: float, splits_left: int) -> None:
+    def _expand_certain_leaves(self, beta: float, splits_left: int) -> None:
         """Apply line 6 to every leaf: split the leaves whose confidence interval is narrow enough.
 
         ``splits_left`` is ``_splits_left`` at the start of the round.
         """
         posterior, deepest, tree = self._model.process.posterior, self.domain_.max_depth, self._tree
-        splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._below_min_members
+        splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._small_cells
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._variation, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]

@@ -77,7 +77,7 @@ class EIOptimizer(Search):
 
     xi: float = 0.0
 
-    _for_simple_regret = True
+    _seeks_simple_regret = True
     _unit_of_scores = "log"
 
     _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
@@ -147,7 +147,7 @@ class PIOptimizer(Search):
 
     xi: float = 0.01
 
-    _for_simple_regret = True
+    _seeks_simple_regret = True
     _unit_of_scores = "standard"
 
     _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}

@@ -104,7 +104,7 @@ class AnswerModel:
         else:
             self.process.observe(query.a[np.newaxis], reward, alpha)
 
-    def learned(
+    def refit(
         self,
         answers: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
         units: tuple[float, float],
@@ -139,32 +139,34 @@ class IndirectBaseline(IndirectSearch):
     _parameter_constraints = {"answer_kernel": [None, Kernel]}
 
     @property
-    def _by_answers(self) -> bool:
+    def _uses_answer_process(self) -> bool:
         """True if the process on the answers alone chooses queries, not the posterior of f."""
         return not self._norm.chooses
 
     def _round(self, pending: list[Any]) -> Round:
-        if not self._by_answers:
+        if not self._uses_answer_process:
             return super()._round(pending)
         gp, level, prices = self._answers.process, self._model.alpha, self._cost_model
-        blocks = [query.a[np.newaxis] for query in pending]
+        row_sets = [query.a[np.newaxis] for query in pending]
         told = self._noises_of(pending)
-        expected = gp.fantasize(blocks, told) if pending else gp
+        expected = gp.fantasize(row_sets, told) if pending else gp
         slots = [query.index for query in pending]
         known = ArmPosterior(gp, expected.posterior, lambda: PairCovariances(gp), slots, told)
-        costs, noises = prices.of_round(level)
+        costs, noises = prices.costs_and_noises(level)
         return Round(known, noises / gp.scale**2, costs, *self._stage(len(pending)))
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         noises = super()._noises_of(queries)
         # The process on the answers alone has its own kernel, without the error of p(x | a).
-        return noises - self._model.model_noise if self._by_answers else noises
+        return noises - self._model.model_noise if self._uses_answer_process else noises
 
     def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:
         if self.run_.pending:
             return None
         return (
-            (self._answers.process, lambda A: A) if self._by_answers else super()._known_between()
+            (self._answers.process, lambda A: A)
+            if self._uses_answer_process
+            else super()._known_between()
         )
 
     # -- the second Gaussian process, on g over the query space --------------------------------
@@ -177,7 +179,7 @@ class IndirectBaseline(IndirectSearch):
 
     def _check_consistent(self, kernel: Kernel) -> None:
         super()._check_consistent(kernel)
-        if self._by_answers:
+        if self._uses_answer_process:
             raise ValueError(
                 f"optimizer={self.optimizer!r} is not possible for {type(self).__name__}, which "
                 "chooses queries by a Gaussian process on the answers, whose norm has no bound. "
@@ -231,7 +233,7 @@ class IndirectBaseline(IndirectSearch):
         elif self.normalize_y or run.params.answer_kernel is None:
             units = units_of(np.array([row[1] for row in run.history]))
         enough = run.n_told >= defaults.FIRST_LEARNING
-        self._answers = self._answers.learned(
+        self._answers = self._answers.refit(
             answers,
             units,
             optimizer=self._answer_optimizer if enough else None,

@@ -413,10 +413,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
 
-    def _expected(self, pending: list[Any]) -> GaussianProcess:
+    def _expected_posterior(self, pending: list[Any]) -> GaussianProcess:
         """Return the posterior given the expected answers to pending queries."""
-        blocks, gp = [self.domain_.block_of(query) for query in pending], self._model.process
-        return gp.fantasize(blocks, self._noises_of(pending)) if pending else gp
+        row_sets, gp = [self.domain_.rows_of_query(query) for query in pending], self._model.process
+        return gp.fantasize(row_sets, self._noises_of(pending)) if pending else gp
 
     @property
     def _settings(self) -> np.ndarray:
@@ -428,7 +428,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         taught = self.run_.outcomes(A[:0], lambda query: query.a, learn, n_failures)
         return FeasibilityOfQueries(taught, None, self._model.process)
 
-    def _blocks_of(self, queries: Any) -> np.ndarray:
+    def _row_sets_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
         inputs: Any = self._inputs
         each = inputs.each(queries)
@@ -475,12 +475,12 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         """
         check_is_fitted(self, "bounds_")
         run = self.run_
-        queries, record = self.domain_, run.until(self._dirty)
+        queries, record = self.domain_, run.first_events(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
         d, cost = len(queries.bounds), ("cost", np.float64)
-        return history_table(rows, d, run.sign.of, a, cost)
+        return history_table(rows, d, run.sign.convert, a, cost)
 
 
 @dataclass(eq=False, repr=False)
@@ -595,7 +595,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         best = slots[tied(values[slots], self._unit_of_values(round))]
         return self.domain_.most_central(best)
 
-    def _improved(
+    def _refine_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> IndirectQuery:
         queries, box = self.domain_, self.domain_.box
@@ -612,10 +612,10 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             gp, rows_of = known
             there = round.at(gp, rows_of(A), np.broadcast_to(noises, len(A)), queries.costs_of(A))
-            found = self._scores(feasibility.weighed(there, A, targets))
+            found = self._scores(feasibility.weight_round(there, A, targets))
             if feasibility.is_certain:
                 return found
-            return np.where(feasibility.hopeless(A) | ~np.isfinite(found), lowest, found)
+            return np.where(feasibility.hopeless_mask(A) | ~np.isfinite(found), lowest, found)
 
         slots = np.arange(len(values)) if free is None else free
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]
@@ -631,7 +631,9 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         The function maps queries (n, q) to the rows of this posterior. None if no local search is
         possible.
         """
-        return self._expected(list(self.run_.pending)), self.domain_.kernel.rows_of_queries
+        return self._expected_posterior(
+            list(self.run_.pending)
+        ), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
         """Return the unit of scores in which ties are found: 1 per unit cost, at most 1.

@@ -106,7 +106,7 @@ class MESOptimizer(Search):
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
-    _for_simple_regret = True
+    _seeks_simple_regret = True
     _unit_of_scores = "log"
 
     @locked
@@ -129,7 +129,7 @@ class MESOptimizer(Search):
         """
         if self.optimum is not None:
             return np.array(
-                [(self.run_.sign.of(self.optimum) - posterior.offset) / posterior.scale]
+                [(self.run_.sign.convert(self.optimum) - posterior.offset) / posterior.scale]
             )
         if self.max_values == "draws":
             return posterior.draws(self.n_max_values).max(axis=1)

@@ -150,7 +150,7 @@ class ArmPosterior(QueryTargetPosterior):
             add_reductions(C, others, weights[others], var, noise, others, out)
             return out
         pairs = self._pairs()
-        for some in pairs.blocks(others):
+        for some in pairs.batches(others):
             rows = pairs.rows(self._expected, some)
             add_reductions(rows, np.arange(len(some)), weights[some], var, noise, some, out)
         return out
@@ -379,11 +379,11 @@ class Round:
             Noise variances, in the user's units, and costs of their answers.
         """
         known, noise = PosteriorAtRows(gp, rows, self.known), noise / gp.scale**2
-        out = self.replaced(known, noise, cost)
+        out = self.replace(known, noise, cost)
         out._once = self._once
         return out
 
-    def replaced(self, known: QueryTargetPosterior, noise: np.ndarray, cost: np.ndarray) -> Round:
+    def replace(self, known: QueryTargetPosterior, noise: np.ndarray, cost: np.ndarray) -> Round:
         """Return this round with another posterior, and other noise variances and costs."""
         return Round(known, noise, cost, self.t, self._make_rng)
 

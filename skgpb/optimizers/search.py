@@ -47,8 +47,8 @@ from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._feasibility import (
+    AnswerWithOutcomes,
     Feasibility,
-    Measured,
     SuccessProbabilities,
     check_spelling,
     checked_limits,
@@ -68,7 +68,7 @@ from skgpb.optimizers._sets import (
     PosteriorCache,
     Recommendation,
     TargetSizes,
-    best_answered,
+    best_answered_query,
     differs,
 )
 from skgpb.optimizers._stopping import Rivals
@@ -185,23 +185,23 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _choose(self, context: np.ndarray | None) -> Any:
         if context is not None:
             n, rng = self.run_.n_told, self._rng_of_candidates
-            self._cache.enter(context, n, rng, self._rows_seen)
-        first = self._first_arm()
+            self._cache.enter(context, n, rng, self._observed_centers)
+        first = self._next_initial_query()
         return self._best_by_rule() if first is None else first
 
     @property
-    def _asks_once(self) -> bool:
+    def _answers_are_fixed(self) -> bool:
         """True if a second answer to a query would be the same number."""
         run = self.run_
         return run.space is not None and run.space.asked_once
 
     def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
-        if self._asks_once:
+        if self._answers_are_fixed:
             return None
         again = super()._query_to_replicate(diagnosis)
         unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
-        if unclear and self._first_arm() is None:
-            best = best_answered(self.domain_, self._model, "best_observed")
+        if unclear and self._next_initial_query() is None:
+            best = best_answered_query(self.domain_, self._model, "best_observed")
             return None if best in self.run_.pending else best
         return again
 
@@ -216,20 +216,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         loop.begin(self)
         self._refresh()
-        given = self.run_.pending if pending is None else map(self._inputs.resolved, pending)
+        given = self.run_.pending if pending is None else map(self._inputs.resolve, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
         level, error = self._model.alpha, self._model.model_noise
-        costs, noises = self._cost_model.of_round(level)
+        costs, noises = self._cost_model.costs_and_noises(level)
         noises = noises + error
-        blocks, stage = (
-            [self.domain_.block_of(query) for query in pending],
+        row_sets, stage = (
+            [self.domain_.rows_of_query(query) for query in pending],
             self._stage(len(pending)),
         )
         expected = self._noises_of(pending) if pending else noises[:0]
-        known = self._cache.known(pending, blocks, expected)
+        known = self._cache.joint_posterior(pending, row_sets, expected)
         return Round.before(known, self._model.process, noises, costs, *stage)
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
@@ -247,7 +247,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         posterior = self._round(list(self.run_.pending))
         settings, targets = self._settings, self.targets_.rows
         feasibility = self._feasibility(expecting=True)
-        round = feasibility.weighed(posterior, settings, targets)
+        round = feasibility.weight_round(posterior, settings, targets)
         return round, feasibility.mask_hopeless(self._scores(round), settings)
 
     def _scores(self, round: Round) -> np.ndarray:
@@ -293,12 +293,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         free = self._free_slots(len(values))
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
-            return self.domain_.arm(best_of(round.query_var / round.cost, free))
+            return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
         if self._repeats_for_gain:
             slot = self._prefer_new_query(round, values, free, slot)
-        return self._improved(round, values, free, slot)
+        return self._refine_query(round, values, free, slot)
 
-    def _improved(
+    def _refine_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> Any:
         """Return the query of a slot; a subclass may return a better one between the candidates."""
@@ -306,10 +306,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _best_slot(self, round: Round, values: np.ndarray, free: np.ndarray | None) -> int:
         """Return the slot of the best query, among the slots ``free`` unless these are None."""
-        return best_of(values, free)
+        return argmax_among(values, free)
 
     @property
-    def _for_simple_regret(self) -> bool:
+    def _seeks_simple_regret(self) -> bool:
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
 
@@ -324,23 +324,23 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.discrete)
         learned = run.params.kernel is None
-        return separate and learned and self._for_simple_regret and self._is_observable
+        return separate and learned and self._seeks_simple_regret and self._is_observable
 
     @property
     def _is_exhausted(self) -> bool:
         """True if every feasible query has an exact answer and only the recommendation counts."""
         if not (
-            self._for_simple_regret and self._is_observable and not self._cache.queries.follows
+            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
         ):
             return False
         space, rows = self.run_.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(expecting=True).hopeless(rows)
+        left = ~self._feasibility(expecting=True).hopeless_mask(rows)
         observed = self._model.process.observed
         if len(observed) < left.sum() or self._model.diagnosis.noise != "none":
             return False
-        return bool(rows_among(rows[left], observed.rows).all())
+        return bool(membership_mask(rows[left], observed.rows).all())
 
     def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -354,15 +354,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         asked, rows = self._observed_rows_with(self.run_.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
             return slot
-        known = rows_among(rows, asked)
+        known = membership_mask(rows, asked)
         free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(expecting=True).hopeless(rows)
+        hopeless = self._feasibility(expecting=True).hopeless_mask(rows)
         new, again = free[~(known | hopeless)[free]], free[known[free]]
         if not len(new):
             return slot
-        both = np.append(again, best_of(values, new))
+        both = np.append(again, argmax_among(values, new))
         gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
-        return best_of(gains, both[::-1])
+        return argmax_among(gains, both[::-1])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that may be asked; None if all may be.
@@ -375,19 +375,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self.run_
         pending = list(run.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
-        if wanted is None and not pending and not self._asks_once:
+        if wanted is None and not pending and not self._answers_are_fixed:
             return None
         free = np.ones(n_queries, dtype=bool)
-        if self._asks_once:
+        if self._answers_are_fixed:
             tried = self._observed_rows_with(query for _, query, _ in run.failures)
-            free &= ~rows_among(self.domain_.rows, tried)
+            free &= ~membership_mask(self.domain_.rows, tried)
         for query in pending:
             free &= self.domain_.different_from(query)
         if wanted is not None and wanted.is_due(run.n_told, self._spent, pending, self._cost_model):
             free = wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
-            if self._asks_once:
+            if self._answers_are_fixed:
                 raise AllPendingError(f"all {n_queries} settings were asked, each of them once")
             raise AllPendingError(
                 f"all {n_queries} {'arms' if self._targets_are_queries else 'queries'} are "
@@ -405,7 +405,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._set_model(self._model.with_effects())
             self._on_refit()
         self._cache.observing(slot, self._model.noise_of(alpha))
-        what = slot if slot >= 0 else self.domain_.block_of(query)
+        what = slot if slot >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
         price = self._cost_model.cost_of(query)
         self._spent += price
@@ -431,7 +431,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
         cache.follow(rng, utility, learned)
 
-    def _first_arm(self) -> Any:
+    def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial = self._n_initial
         if n_initial <= self._filled:
@@ -444,12 +444,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if not (run.n_told or run.pending or len(failed)):
             # An invalid rule raises its error before anything is evaluated.
             self.acquisition(self.posterior())
-        arm = self._spread(n_initial, known, failed)
+        arm = self._initial_query(n_initial, known, failed)
         if arm is None and not evaluated:
             self._filled = n_initial
         return arm
 
-    def _spread(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
+    def _initial_query(self, n: int, known: np.ndarray, failed: np.ndarray) -> Any:
         """Return a query of an initial design of size n; None if earlier queries complete it.
 
         ``known`` (m, n_columns) are the rows of earlier queries and answers, and ``failed``
@@ -463,8 +463,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows (n, n_columns) of the functionals of queries."""
-        blocks = map(self.domain_.block_of, queries)
-        return np.concatenate([self._model.process.observed.rows[:0], *blocks])
+        row_sets = map(self.domain_.rows_of_query, queries)
+        return np.concatenate([self._model.process.observed.rows[:0], *row_sets])
 
     @property
     def _n_initial(self) -> int:
@@ -475,7 +475,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if run.params.kernel is not None:
             return 0
         longest = 0
-        if run.space is not None and self.domain_.is_discretization and self._for_simple_regret:
+        if run.space is not None and self.domain_.is_discretization and self._seeks_simple_regret:
             longest = run.space.longest_list  # the design should contain each of its values
         return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 
@@ -490,7 +490,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self.run_
         return np.random.default_rng([run.seed, run.n_told, run.n_fitted, 1])
 
-    def _rows_seen(self) -> np.ndarray:
+    def _observed_centers(self) -> np.ndarray:
         """Return the rows (n, n_columns) of the observed points, or of the centres of regions."""
         return self._functionals_at(self._observed_points())
 
@@ -519,7 +519,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; the tracked functionals are of another one."""
-        _, targets = self._cache.in_context(context, self._rng_of_candidates, self._rows_seen)
+        _, targets = self._cache.sets_in_context(
+            context, self._rng_of_candidates, self._observed_centers
+        )
         gp = self._model.process
         mean, std = gp.moments(targets.rows, std=True)
         recommendation = replace(self._recommendation(), targets=targets)
@@ -576,14 +578,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             method = self._recommendation().method if loop.has_data(self) else "posterior"
         method = checked_method(method, self._methods)
         loop.check_has_data(self)
-        there = self._contexts.checked(context)
+        there = self._contexts.validate(context)
         if method in ANSWERED:
             if not self._can_ask_targets or side is not None:
                 raise ValueError(
                     f"method={method!r} needs targets that are the queries, and neither side nor "
                     "context; use method='posterior'"
                 )
-            answered = self._recommendation().answered(method)
+            answered = self._recommendation().best_answered_query(method)
             if answered is None:
                 raise ValueError(
                     f"method={method!r} needs an answered query that is no outlier and keeps all "
@@ -629,21 +631,21 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._cache.track()
         # A kernel that does not accept the rows raises its error before anything is evaluated.
         self._model.process.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
-        self._update_derived()
+        self._update_derived_values()
 
     def _resume(self) -> None:
         self._cache.invalidate(self._model.process)
         self._cache.track()
-        self._update_derived()
+        self._update_derived_values()
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Read the costs and noise variances of the queries from the parameters."""
         run = self.run_
         self._cost_model = CostModel(queries, run.params.cost, run.params.alpha)
 
-    def _on_params_changed(self) -> None:
+    def _on_set_params(self) -> None:
         self._set_costs(self._cache.sets[0])
-        super()._on_params_changed()
+        super()._on_set_params()
 
     def _on_refit(self) -> None:
         self._cache.invalidate(self._model.process)
@@ -655,8 +657,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        query, value, noise = super()._checked(query, reward, alpha)
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        query, value, noise = super()._validate_answer(query, reward, alpha)
         if alpha is None and self._model.options.noise is not None:
             noise = self._cost_model.noise_of(query, self._model.alpha)
         return query, value, noise
@@ -677,8 +679,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     # -- comparison with alternatives ---------------------------------------------------------
 
-    def _dissent(self, best: Any) -> dict[str, str]:
-        found = None if best is None else self._preferred(best, self.run_.told_queries())
+    def _prediction_note(self, best: Any) -> dict[str, str]:
+        found = (
+            None if best is None else self._better_predicted_query(best, self.run_.told_queries())
+        )
         if found is None:
             return {}
         query, (there, here) = found
@@ -686,7 +690,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return {"predict": f"{said} recommendation: it averages over models"}
 
     @locked
-    def _preferred(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
+    def _better_predicted_query(self, best: Any, told: list[Any]) -> tuple[Any, np.ndarray] | None:
         """Return the answered query with the largest mean by ``predict``, and two means (2,).
 
         The means are of the query and of ``best``. None if the mean of ``best`` is not exceeded, or
@@ -696,24 +700,24 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         gp = self._model.process
         if len(told) > N_COMPARED:
-            means = gp.moments(self._blocks_of(told))
+            means = gp.moments(self._row_sets_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
-        blocks, kept = self._blocks_of([*told, best]), self._feasibility().kept
-        means = (self._model.mixture or gp).moments(blocks)
-        values = means[:-1] if kept is None else np.where(kept(blocks[:-1]), means[:-1], -inf)
+        row_sets, kept = self._row_sets_of([*told, best]), self._feasibility().limits_mask
+        means = (self._model.mixture or gp).moments(row_sets)
+        values = means[:-1] if kept is None else np.where(kept(row_sets[:-1]), means[:-1], -inf)
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], gp.scale):
             return None
-        return told[top], self.run_.sign.of(means[[top, -1]])
+        return told[top], self.run_.sign.convert(means[[top, -1]])
 
     def _comparison(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
-            rows = self.targets_.block_of(best)
+            rows = self.targets_.rows_of_query(best)
         gp, rivals = self._model.process.copy(), self.targets_.rivals()
         limits = self._feasibility().limits
         if limits is not None:
-            rivals = rivals[~limits.hopeless(rivals)]
+            rivals = rivals[~limits.hopeless_mask(rivals)]
         return Rivals(rivals, gp, rows, self._widths, self._model.possible(gp))
 
     # -- history ------------------------------------------------------------------------------
@@ -732,11 +736,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self.domain_.layout.task_column != 0.0:
             return super().history_
         run = self.run_
-        record = run.until(self._dirty)
+        record = run.first_events(self._dirty)
         told = zip(record.history, record.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
         further = ("expanded", np.bool_), ("task", np.intp)
-        return history_table(rows, self.n_features_in_, run.sign.of, *further)
+        return history_table(rows, self.n_features_in_, run.sign.convert, *further)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -995,7 +999,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             self.n_candidates,
         )
         seed = seed_of_run(self.random_state, self._replay)
-        kernel, sets = feedback.over_rows(), feedback.sets(seed)
+        kernel, sets = feedback.row_kernel(), feedback.sets(seed)
         self._set_costs(sets[0])
         prior, noise = feedback.default_prior, feedback.usual_noise
         self._start_surrogate(kernel, feedback.n_columns, seed, prior, noise)
@@ -1006,7 +1010,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         several = feedback.n_tasks > 0
-        self._track(PosteriorCache(sets, gp, optimistic=feedback.over_cells, over_tasks=several))
+        self._track(
+            PosteriorCache(sets, gp, optimistic=feedback.rows_are_boxes, over_tasks=several)
+        )
 
     # -- limits on other outcomes -----------------------------------------------------------
 
@@ -1062,27 +1068,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             reward = [
                 one
                 if (what, where) == (None, None)
-                else Measured(one, what, None if one is None else where)
+                else AnswerWithOutcomes(one, what, None if one is None else where)
                 for one, what, where in zip(*each, strict=True)
             ]
         else:
-            reward = Measured(reward, outcomes, block)
+            reward = AnswerWithOutcomes(reward, outcomes, block)
         return loop.tell(self, query, reward, alpha)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
-            reward = Measured(*reward)
-        number = reward.reward if isinstance(reward, Measured) else reward
-        query, value, noise = super()._checked(query, number, alpha)
+            reward = AnswerWithOutcomes(*reward)
+        number = reward.reward if isinstance(reward, AnswerWithOutcomes) else reward
+        query, value, noise = super()._validate_answer(query, number, alpha)
         run = self.run_
-        if isinstance(reward, Measured):
+        if isinstance(reward, AnswerWithOutcomes):
             check_spelling(reward.outcomes or {}, run.params.limits)
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
                     f"block={reward.block!r} and kernel={run.params.kernel!r}"
                 )
-            value = Measured(value, reward.outcomes, reward.block)
+            value = AnswerWithOutcomes(value, reward.outcomes, reward.block)
         return query, value, noise
 
     def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
@@ -1098,7 +1104,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
         taught = run.outcomes(
             gp.observed.rows[: run.n_fitted],
-            lambda query: domain.block_of(query).mean(axis=0),
+            lambda query: domain.rows_of_query(query).mean(axis=0),
             learn,
             n_failures,
         )
@@ -1124,23 +1130,23 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     @locked
-    def _beyond_limits(self) -> np.ndarray:
+    def _limit_violation_mask(self) -> np.ndarray:
         run = self.run_
         limits = checked_limits(run.params.limits)
-        return run.beyond(limits) if limits else super()._beyond_limits()
+        return run.beyond(limits) if limits else super()._limit_violation_mask()
 
     @locked
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
         run, found = self.run_, []
         limits = checked_limits(run.params.limits)
-        blocks = self._blocks_of([best]) if limits else []
+        row_sets = self._row_sets_of([best]) if limits else []
         for name, (low, high) in limits.items():
             model = self._outcomes.model_of(name, run, self._model.options)
             each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
             each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
             each |= dict.fromkeys(("mean", "std", "probability"))
             if model.n_answers:
-                mean, std = model.process.moments(blocks, std=True)
+                mean, std = model.process.moments(row_sets, std=True)
                 hold = probability_between(low, high, mean, std)
                 each |= {
                     "mean": float(mean[0]),
@@ -1163,15 +1169,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         """
         check_is_fitted(self, "bounds_")
         rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
-        return np.ones(len(rows)) if limits is None else limits.hold(rows)
+        return np.ones(len(rows)) if limits is None else limits.probability(rows)
 
 
-def best_of(values: np.ndarray, slots: np.ndarray | None) -> int:
+def argmax_among(values: np.ndarray, slots: np.ndarray | None) -> int:
     """Return the index of the largest value, the first of ties; among ``slots`` if not None."""
     return argmax_first(values) if slots is None else int(slots[argmax_first(values[slots])])
 
 
-def rows_among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+def membership_mask(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return a mask (n,) of the rows (n, c) that are also rows of ``others`` (m, c)."""
     known = {row.tobytes() for row in others + 0.0}  # adding 0.0 turns -0.0 into 0.0
     return np.array([row.tobytes() in known for row in rows + 0.0])

@@ -31,9 +31,9 @@ from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._places import (
     SideLengths,
     averages,
-    best_placed,
     checked_sides,
     nearest_means,
+    place_best_cell,
 )
 from skgpb.optimizers._run import checked_method
 from skgpb.optimizers._trees import CUTTING, CellSearch, given_variation
@@ -225,18 +225,18 @@ class StoOOOptimizer(CellSearch):
             return super().recommend(method, context=context)
         checked_method(method, self._methods)
         loop.check_has_data(self)
-        self._contexts.checked(context)
+        self._contexts.validate(context)
         run = self.run_
         if run.params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
         def worth(cells: list[np.ndarray]) -> np.ndarray:
-            return averages(lambda X: run.sign.of(self.predict(as_coordinates(X))), cells)
+            return averages(lambda X: run.sign.convert(self.predict(as_coordinates(X))), cells)
 
         sides = checked_sides(side, self.bounds_, run.space)
-        lower, upper = np.split(np.array(self._observed()[0]), 2, axis=1)
+        lower, upper = np.split(np.array(self._observed_boxes()[0]), 2, axis=1)
         seen = 0.5 * (lower + upper)
-        return best_placed(worth, seen, self.bounds_, sides, run.space)
+        return place_best_cell(worth, seen, self.bounds_, sides, run.space)
 
     def _log_term(self, t: int) -> float:
         """Return the squared confidence width of T rewards, times T (decision D-A9)."""
@@ -261,8 +261,8 @@ class StoOOOptimizer(CellSearch):
         ):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
 
-    def _on_params_changed(self) -> None:
-        super()._on_params_changed()
+    def _on_set_params(self) -> None:
+        super()._on_set_params()
         self._variation = given_variation(self.run_.params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
@@ -271,7 +271,7 @@ class StoOOOptimizer(CellSearch):
             self.bounds_, cutting.depth(self.n_features_in_)
         )
         self._tree = self.domain_.tree
-        self._on_params_changed()
+        self._on_set_params()
         self._outside: list[tuple[np.ndarray, float]] = []
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -301,7 +301,7 @@ class StoOOOptimizer(CellSearch):
         check_is_fitted(self, "bounds_")
         nodes = [self.domain_.node_of(query) for query in self._inputs.queries(queries)]
         means = [self._mean_of_node(node) if node >= 0 else np.nan for node in nodes]
-        return self.run_.sign.of(np.array(means))
+        return self.run_.sign.convert(np.array(means))
 
     @locked
     def predict(self, X: Settings) -> np.ndarray:
@@ -321,13 +321,13 @@ class StoOOOptimizer(CellSearch):
         """
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
-        boxes, means = self._observed()
+        boxes, means = self._observed_boxes()
         run = self.run_
         if not boxes:
             return np.full(len(X), 0.5 * sum(run.params.reward_range))
-        return run.sign.of(nearest_means(X, boxes, means, self.bounds_, run.space))
+        return run.sign.convert(nearest_means(X, boxes, means, self.bounds_, run.space))
 
-    def _observed(self) -> tuple[list[np.ndarray], list[float]]:
+    def _observed_boxes(self) -> tuple[list[np.ndarray], list[float]]:
         """Return the boxes (2 d,) of the observed cells and points, and their mean rewards."""
         tree, outside = self._tree, self._outside
         seen = np.flatnonzero(tree.n_evaluations).tolist()

@@ -144,14 +144,16 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         run = self.run_
         if run.space is not None:
             rows = run.space.snap(rows)
-        return self._inputs.named(PointsQuery(rows))
+        return self._inputs.attach_names(PointsQuery(rows))
 
     # -- state --------------------------------------------------------------------------------
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         self.run_.n_fitted = len(X)
         for x, value in zip(X, y.tolist(), strict=True):
-            self.strategy_.observe(self._inputs.named(PointsQuery(x[np.newaxis])), value, nan)
+            self.strategy_.observe(
+                self._inputs.attach_names(PointsQuery(x[np.newaxis])), value, nan
+            )
             self.strategy_.learn()
 
     def _snapshot(self) -> Any:
@@ -179,10 +181,10 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         if run.n_fitted:
             _, given, y, *_ = run.events[0]
             boxes += [np.tile(x, 2) for x in given]
-            values += run.sign.of(y).tolist()
+            values += run.sign.convert(y).tolist()
         if not boxes:
             return np.full(len(X), nan)
-        return run.sign.of(nearest_means(X, boxes, values, self.bounds_, run.space))
+        return run.sign.convert(nearest_means(X, boxes, values, self.bounds_, run.space))
 
     @locked
     def predict_query(self, queries: Queries) -> np.ndarray:

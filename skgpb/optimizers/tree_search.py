@@ -109,7 +109,7 @@ class Leaves:
         draws : ndarray of shape (n_draws, n_leaves)
         """
         n, gp = check_draws(n_draws, len(self)), self._gp
-        _, cov = gp.moments([self._domain.block(node) for node in self._nodes.tolist()], cov=True)
+        _, cov = gp.moments([self._domain.row_set(node) for node in self._nodes.tolist()], cov=True)
         seed = int(self.rng.integers(2**31))
         return joint_draws(self.mean, cov / gp.scale**2, n, seed).T
 
@@ -192,7 +192,7 @@ class TreeSearch(PartitionSearch):
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         run = self.run_
         n_pending = len(run.pending)
-        expected = self._model.fantasize(map(self.domain_.block_of, run.pending))
+        expected = self._model.fantasize(map(self.domain_.rows_of_query, run.pending))
         leaves = self._leaves(expected, run.n_told + 1 + n_pending, n_pending)
         rule = f"acquisition of {type(self).__name__}"
         values = checked_scores(self.acquisition(leaves), rule, len(leaves), of="leaves")
@@ -213,7 +213,7 @@ class TreeSearch(PartitionSearch):
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         node = self.domain_.node_of(query)
         slot = self._tree.node(node)[2] if node >= 0 else -1
-        what = slot if slot >= 0 else self.domain_.block_of(query)
+        what = slot if slot >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)

@@ -189,8 +189,8 @@ class GainUCBOptimizer(BaseUCBOptimizer):
         ],
     }
 
-    def _update_derived(self) -> None:
-        super()._update_derived()
+    def _update_derived_values(self) -> None:
+        super()._update_derived_values()
         self._gain = GainOfRound(self)
 
 
@@ -261,7 +261,9 @@ class Exploration:
 
     def overrides_ucb(self, round: Round) -> bool:
         """Return whether another rule replaces the upper bounds in this round."""
-        return self._uses_knowledge_gradient(round) or self._distances_from_asked(round) is not None
+        return (
+            self._uses_knowledge_gradient(round) or self._distances_from_queries(round) is not None
+        )
 
     def override_scores(self, round: Round) -> np.ndarray | None:
         """Return log scores that replace the upper bounds in this round; None if nothing does.
@@ -271,7 +273,7 @@ class Exploration:
         """
         if self._uses_knowledge_gradient(round):
             return round.log_knowledge_gradient()
-        distances = self._distances_from_asked(round)
+        distances = self._distances_from_queries(round)
         # Logarithms, as for the knowledge gradient; the score of a repeated query stays finite.
         return None if distances is None else np.log(np.maximum(distances, SAME_SETTING))
 
@@ -282,7 +284,7 @@ class Exploration:
         last = self.horizon * (1.0 - defaults.KNOWLEDGE_GRADIENT_SHARE) < round.t <= self.horizon
         return last and round.n_targets <= MOST_ARMS_IN_FULL
 
-    def _distances_from_asked(self, round: Round) -> np.ndarray | None:
+    def _distances_from_queries(self, round: Round) -> np.ndarray | None:
         """Return the distances (n_arms,) of candidates from all queries, in side lengths.
 
         None in rounds that do not use them as scores.
@@ -381,7 +383,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         rounds before the horizon, and the logarithm of the distance from all other queries in some
         rounds, see Notes.
         """
-        if self._for_simple_regret:
+        if self._seeks_simple_regret:
             other = self._exploration.override_scores(posterior)
             if other is not None:
                 return other
@@ -413,11 +415,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         )
 
     @property
-    def _for_simple_regret(self) -> bool:
+    def _seeks_simple_regret(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
     def _unit_in_round(self, round: Round) -> str:
-        other = self._for_simple_regret and self._exploration.overrides_ucb(round)
+        other = self._seeks_simple_regret and self._exploration.overrides_ucb(round)
         return "log" if other else "value"
 
     # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.

@@ -295,7 +295,7 @@ def _curve(optimizer: Any, optimum: float | None, values: Any, kind: str) -> Cur
     goal: Any = None if optimum is None else check_real(optimum, "optimum")
     sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
     if kind == "best":
-        beyond = optimizer._beyond_limits()[history["round"] - 1]
+        beyond = optimizer._limit_violation_mask()[history["round"] - 1]
         regret = sign * np.fmax.accumulate(np.where(beyond, np.nan, sign * rewards))
     else:
         function = instant_regret if kind == "instant" else cumulative_regret

@@ -111,12 +111,12 @@ class Widths:
             )
         return beta
 
-    def ends(self, blocks: np.ndarray | list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self, row_sets: np.ndarray | list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper ends of intervals, one for each functional.
 
         Parameters
         ----------
-        blocks : ndarray of shape (n, n_columns) or list of ndarray of shape (n_rows, n_columns)
+        row_sets : ndarray of shape (n, n_columns) or list of ndarray of shape (n_rows, n_columns)
             Descriptor rows of the functionals.
 
         Warns
@@ -126,7 +126,9 @@ class Widths:
         """
         self.warn_if_unfounded()
         bound = self._bound()
-        lower, upper = zip(*(norm_ends(gp, blocks, *bound) for gp in self.possible()), strict=True)
+        lower, upper = zip(
+            *(norm_ends(gp, row_sets, *bound) for gp in self.possible()), strict=True
+        )
         return np.min(lower, axis=0), np.max(upper, axis=0)
 
     def possible(self) -> list[GaussianProcess]:

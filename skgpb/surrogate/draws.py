@@ -157,8 +157,8 @@ class PosteriorDraws:
         if self._root is None:
             functionals = Functionals(gp.n_columns)
             functionals.extend(gp.tracked)
-            for block in self._extra:
-                functionals[len(functionals)] = block
+            for row_set in self._extra:
+                functionals[len(functionals)] = row_set
             self._root = PriorRoot(gp, functionals)
         prior = self._root(n_draws, rng)
         noise = rng.standard_normal((n_draws, len(places)))

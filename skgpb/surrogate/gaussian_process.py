@@ -157,13 +157,13 @@ class GaussianProcess:
         """Return the variances of the own white noise of the kernel in functionals (len(A),)."""
         return A.white_noise(self._evaluator) if self.white else np.zeros(len(A))
 
-    def deviations(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def deviations(self, row_set: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return prior standard deviations (n,) of f at rows minus a functional, process units."""
-        return self.deviations_from(block)(rows)
+        return self.deviations_from(row_set)(rows)
 
-    def deviations_from(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def deviations_from(self, row_set: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return :meth:`deviations` from one functional, as a function of the rows."""
-        single = Functionals.of([block], block.shape[1])
+        single = Functionals.of([row_set], row_set.shape[1])
         own = self.variance(single)
 
         def deviations(rows: np.ndarray) -> np.ndarray:
@@ -182,12 +182,12 @@ class GaussianProcess:
 
     # -- observing --------------------------------------------------------------------------
 
-    def observe(self, block: np.ndarray, reward: float, noise: float, stratum: int = 0) -> int:
+    def observe(self, row_set: np.ndarray, reward: float, noise: float, stratum: int = 0) -> int:
         """Observe a functional, in O(t^2 + m t) for t distinct functionals and m tracked ones.
 
         Parameters
         ----------
-        block : ndarray of shape (n_rows, n_columns)
+        row_set : ndarray of shape (n_rows, n_columns)
             Descriptor rows over which f is averaged.
         reward, noise : float
             The noisy value and its noise variance, in the user's units.
@@ -200,7 +200,7 @@ class GaussianProcess:
             Index of the functional among the distinct ones observed so far.
         """
         y, noise = (reward - self.offset) / self.scale, noise / self.scale**2
-        return self._observe(block, y, noise, stratum)
+        return self._observe(row_set, y, noise, stratum)
 
     def observe_tracked(self, slot: int, reward: float, noise: float) -> int:
         """Observe the tracked functional in a slot, like :meth:`observe`, in O(m t)."""
@@ -265,26 +265,26 @@ class GaussianProcess:
                     self._repeat(number, float(merged.y[j]), float(merged.noise[j]), count)
             self.posterior.add_repeat_terms(merged.square, merged.log)
 
-    def number_of(self, block: np.ndarray) -> int:
+    def number_of(self, row_set: np.ndarray) -> int:
         """Return the index of a functional among the distinct observed ones, -1 if it is not."""
-        return -1 if self.white else self._position.get(key_of(block), -1)
+        return -1 if self.white else self._position.get(key_of(row_set), -1)
 
     # -- predicting -------------------------------------------------------------------------
 
-    def functionals(self, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
+    def functionals(self, row_sets: np.ndarray | list[np.ndarray]) -> Functionals:
         """Return the functionals of single rows (n, n_columns), or means over lists of rows."""
-        if isinstance(blocks, np.ndarray):
-            return Functionals.of_rows(blocks)
-        return Functionals.of(blocks, self.n_columns)
+        if isinstance(row_sets, np.ndarray):
+            return Functionals.of_rows(row_sets)
+        return Functionals.of(row_sets, self.n_columns)
 
     def moments(
-        self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
+        self, row_sets: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
     ) -> Any:
         """Return posterior moments of functionals, without noise, in the user's units.
 
         Parameters
         ----------
-        blocks : list of ndarray of shape (n_rows, n_columns), or ndarray of shape (n, n_columns)
+        row_sets : list of ndarray of shape (n_rows, n_columns), or ndarray of shape (n, n_columns)
             Descriptor rows of the functionals, or one row for each.
         std, cov : bool, default=False
             At most one may be True.
@@ -295,7 +295,7 @@ class GaussianProcess:
         std : ndarray of shape (n,), only if ``std``
         cov : ndarray of shape (n, n), only if ``cov``
         """
-        several, evaluator = self.functionals(blocks), self._evaluator
+        several, evaluator = self.functionals(row_sets), self._evaluator
         K = several.covariance(self.observed, evaluator)
         mean = K @ self.posterior.weights() * self.scale + self.offset
         if not (std or cov):
@@ -327,7 +327,7 @@ class GaussianProcess:
 
     def track(
         self,
-        blocks: np.ndarray | list[np.ndarray],
+        row_sets: np.ndarray | list[np.ndarray],
         slots: Sequence[int] | np.ndarray | None = None,
         moments: Moments | None = None,
     ) -> None:
@@ -335,7 +335,7 @@ class GaussianProcess:
 
         Parameters
         ----------
-        blocks : list of ndarray of shape (n_rows, n_columns), or ndarray of shape (n, n_columns)
+        row_sets : list of ndarray of shape (n_rows, n_columns), or ndarray of shape (n, n_columns)
             Descriptor rows of the functionals, or one row for each.
         slots : sequence of int, default=None
             Slots of the functionals. They replace the functionals in these slots; slots from the
@@ -348,9 +348,9 @@ class GaussianProcess:
         if slots is None:
             self.tracked = Functionals(self.n_columns)
             self.posterior.untrack_all()
-            slots = range(len(blocks))
+            slots = range(len(row_sets))
         # Tracked functionals have no random effect.
-        new, evaluator = self.functionals(blocks), self._evaluator
+        new, evaluator = self.functionals(row_sets), self._evaluator
         numbers, prior = np.asarray(slots, dtype=np.intp), new.variance(evaluator)
         if moments is None:
             self.posterior.track(new.covariance(self.observed, evaluator), prior, numbers)
@@ -390,17 +390,17 @@ class GaussianProcess:
         )
         return out
 
-    def fantasize(self, blocks: list[np.ndarray], noises: Iterable[float]) -> Self:
+    def fantasize(self, row_sets: list[np.ndarray], noises: Iterable[float]) -> Self:
         """Return a copy that has observed its own means at further functionals.
 
         Means stay, and variances shrink by the amount that holds for any answers: the
         hallucination of batch methods [Desautels2014]_. Noise variances are in the user's units.
         """
         out = self.copy()
-        for block, noise in zip(blocks, noises, strict=True):
-            single = Functionals.of([block], out.n_columns)
+        for row_set, noise in zip(row_sets, noises, strict=True):
+            single = Functionals.of([row_set], out.n_columns)
             mean = out.covariance(single, out.observed) @ out.posterior.weights()
-            out._observe(block, float(mean[0]), noise / out.scale**2)
+            out._observe(row_set, float(mean[0]), noise / out.scale**2)
         return out
 
     # -- units and hyperparameters ------------------------------------------------------------
@@ -527,11 +527,11 @@ class GaussianProcess:
 
     # -- inside, in units of the process ------------------------------------------------------
 
-    def _observe(self, block: np.ndarray, y: float, noise: float, stratum: int = 0) -> int:
-        key = key_of(block, stratum)
+    def _observe(self, row_set: np.ndarray, y: float, noise: float, stratum: int = 0) -> int:
+        key = key_of(row_set, stratum)
         if not self.white and key in self._position:
             return self._repeat(self._position[key], y, noise)
-        single = Functionals.of([block], block.shape[1], stratum)
+        single = Functionals.of([row_set], row_set.shape[1], stratum)
         self._append(single, np.array([y]), np.array([noise]), np.ones(1, dtype=np.intp))
         number = len(self.observed) - 1
         self._position.setdefault(key, number)

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
 from skgpb.kernels._random_effect import RandomEffect
-from skgpb.kernels.evaluator import Functionals, block_means
+from skgpb.kernels.evaluator import Functionals, row_set_means
 from skgpb.surrogate.kernel_parts import covariances
 
 # Memory: number of rows that are mirrored at once.
@@ -40,7 +40,7 @@ def covariance_of(kernel: Kernel, rows: np.ndarray, offsets: np.ndarray | None =
             each = A / np.outer(sizes, sizes)
             return contract(fold(each.repeat(sizes, 0).repeat(sizes, 1)))
 
-        return block_means(block_means(K, offsets, 0), offsets, 1), spread
+        return row_set_means(row_set_means(K, offsets, 0), offsets, 1), spread
 
     return covariance
 
@@ -70,7 +70,7 @@ def covariance_of_functionals(
         rows = rows - origin
     if free:
         return covariance_of(kernel, rows, offsets)
-    fixed = block_means(block_means(kernel(rows), offsets, 0), offsets, 1)
+    fixed = row_set_means(row_set_means(kernel(rows), offsets, 0), offsets, 1)
     return lambda theta: (fixed.copy(), lambda A: np.empty(0))
 
 

@@ -943,22 +943,22 @@ class Model:
     # -- reading ------------------------------------------------------------------------------
 
     def fantasize(
-        self, blocks: Iterable[np.ndarray], noises: list[float] | None = None
+        self, row_sets: Iterable[np.ndarray], noises: list[float] | None = None
     ) -> GaussianProcess:
         """Return the process, or a copy that has observed the expected answers to pending queries.
 
         Parameters
         ----------
-        blocks : iterable of ndarray of shape (n_rows, n_columns)
+        row_sets : iterable of ndarray of shape (n_rows, n_columns)
             Descriptor rows of the pending queries.
         noises : list of float, default=None
             Noise variances of the answers; None for that of answers without their own.
         """
-        blocks = list(blocks)
-        if not blocks:
+        row_sets = list(row_sets)
+        if not row_sets:
             return self.process
         usual = self.alpha + self.model_noise
-        return self.process.fantasize(blocks, noises or [usual] * len(blocks))
+        return self.process.fantasize(row_sets, noises or [usual] * len(row_sets))
 
     @property
     def diagnosis(self) -> Diagnosis:

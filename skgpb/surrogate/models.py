@@ -161,10 +161,10 @@ class Models:
         return cls(processes, np.array(weights) / sum(weights), learned, least)
 
     def moments(
-        self, blocks: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
+        self, row_sets: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
     ) -> Any:
         """Return moments like :meth:`GaussianProcess.moments`, averaged over models."""
-        each = [gp.moments(blocks, std=std, cov=cov) for gp in self.processes]
+        each = [gp.moments(row_sets, std=std, cov=cov) for gp in self.processes]
         if not (std or cov):
             return self._mean(np.array(each))
         means, second = (np.array(part) for part in zip(*each, strict=True))
@@ -179,9 +179,9 @@ class Models:
         """Average values (n_models, n) over models; the rounding does not depend on n."""
         return (self.weights[:, np.newaxis] * values).sum(axis=0)
 
-    def suboptimality_gap(self, blocks: list[np.ndarray]) -> SuboptimalityGap:
+    def suboptimality_gap(self, row_sets: list[np.ndarray]) -> SuboptimalityGap:
         """Return the gap of the last functional to the best of all, averaged over models."""
-        each = [SuboptimalityGap.from_process(gp, blocks) for gp in self.processes]
+        each = [SuboptimalityGap.from_process(gp, row_sets) for gp in self.processes]
         return MixedSuboptimalityGap(each, self.weights)
 
 

@@ -18,7 +18,7 @@ BLOCK = 2**22
 
 
 def pending_downdate(
-    gp: GaussianProcess, blocks: list[np.ndarray], noises: Sequence[float] | np.ndarray
+    gp: GaussianProcess, row_sets: list[np.ndarray], noises: Sequence[float] | np.ndarray
 ) -> np.ndarray:
     """Return the reduction of all covariances by answers to some functionals, whatever they are.
 
@@ -29,14 +29,14 @@ def pending_downdate(
     ----------
     gp : GaussianProcess
         The posterior.
-    blocks : list of ndarray of shape (n_rows, n_columns)
+    row_sets : list of ndarray of shape (n_rows, n_columns)
         Descriptor rows of the functionals.
     noises : sequence of float
         Noise variances of their answers, in the user's units.
     """
-    if not blocks:
+    if not row_sets:
         return np.empty((0, len(gp.tracked)))
-    pending = Functionals.of(blocks, gp.n_columns)
+    pending = Functionals.of(row_sets, gp.n_columns)
     K = gp.covariance(pending, gp.tracked)
     # "Draws" of zero at the observed functionals: the part that no observation explains remains.
     correct_draws(gp.posterior, -gp.covariance(pending, gp.observed), K)
@@ -105,7 +105,7 @@ class PairCovariances:
         gp, m = self.gp, len(self.gp.tracked)
         if self.known is None:
             self.known = np.empty((m, m))
-            for some in self.blocks(np.arange(m)):
+            for some in self.batches(np.arange(m)):
                 self.known[some[0] : some[-1] + 1] = self.rows(gp.posterior, some)
         if expected is gp.posterior:
             return self.known
@@ -123,7 +123,7 @@ class PairCovariances:
         subtract_explained(expected, K, slots)
         return K
 
-    def blocks(self, slots: np.ndarray) -> Iterator[np.ndarray]:
+    def batches(self, slots: np.ndarray) -> Iterator[np.ndarray]:
         """Yield parts of ``slots`` whose rows fit into memory together."""
         size = max(1, BLOCK // max(1, len(self.gp.tracked)))
         for start in range(0, len(slots), size):

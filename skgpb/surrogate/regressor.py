@@ -533,8 +533,8 @@ class OnlineGaussianProcessRegressor(
         process, observed = self.process_, self.process_.observed
         if process.origin is None:
             return observed
-        blocks = [process.relative(block) for block in observed]
-        return Functionals.of(blocks, process.n_columns)
+        row_sets = [process.relative(row_set) for row_set in observed]
+        return Functionals.of(row_sets, process.n_columns)
 
     def _add(self, X: np.ndarray, y: np.ndarray, noise: np.ndarray, learn: bool = False) -> None:
         """Observe one functional for each row of X, with targets in the user's units."""

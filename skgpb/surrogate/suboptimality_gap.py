@@ -75,10 +75,10 @@ class SuboptimalityGap:
         self._columns, self._prior = columns, prior
 
     @classmethod
-    def from_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> SuboptimalityGap:
+    def from_process(cls, gp: GaussianProcess, row_sets: list[np.ndarray]) -> SuboptimalityGap:
         """Return the gap of the last of n functionals, in the user's units. O(n t^2)."""
-        functionals = Functionals.of(blocks, gp.n_columns)
-        last, scale = functionals.one(len(blocks) - 1), gp.scale
+        functionals = Functionals.of(row_sets, gp.n_columns)
+        last, scale = functionals.one(len(row_sets) - 1), gp.scale
         V = gp.covariance(functionals, gp.observed)
         mean = V @ gp.posterior.weights()
         gp.posterior.solve_rows(V)

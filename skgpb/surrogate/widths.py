@@ -130,7 +130,7 @@ def norm_beta(
 
 def norm_ends(
     gp: GaussianProcess,
-    blocks: np.ndarray | list[np.ndarray],
+    row_sets: np.ndarray | list[np.ndarray],
     B: float,
     share: float,
     failure_probability: float,
@@ -154,7 +154,7 @@ def norm_ends(
     ----------
     gp : GaussianProcess
         Process with the observations.
-    blocks : ndarray of shape (n, n_columns) or list of ndarray of shape (n_rows, n_columns)
+    row_sets : ndarray of shape (n, n_columns) or list of ndarray of shape (n_rows, n_columns)
         Descriptor rows of the functionals.
     B, share, failure_probability, misspecification : float
         See :func:`norm_beta`.
@@ -165,14 +165,14 @@ def norm_ends(
         In the user's units.
     """
     width = sqrt(norm_beta(gp, B, share, failure_probability, misspecification))
-    mean, std = gp.moments(blocks, std=True)
+    mean, std = gp.moments(row_sets, std=True)
     ends = mean - width * std, mean + width * std
     noise = gp.posterior.noises()
     if misspecification > 0.0:
         return ends[0] - misspecification, ends[1] + misspecification
     if not 0 < len(noise) <= MOST_DECOMPOSED or not noise.min() > 0.0:
         return ends
-    several = gp.functionals(blocks)
+    several = gp.functionals(row_sets)
     dual = dual_ends(
         gp.covariance(gp.observed, gp.observed),
         noise,

@@ -71,7 +71,7 @@ def locked(method: Method) -> Method:
     def holding(self: Any, *args: Any, **kwargs: Any) -> Any:
         # In one line: if a tracing function such as a debugger's raises at the end of a block, the
         # lock would be held for ever.
-        with self._lock: return method(self if self._dirty is None else self._rebuilt(), *args, **kwargs)  # fmt: skip  # noqa: E501, E701
+        with self._lock: return method(self if self._dirty is None else self._rebuild(), *args, **kwargs)  # fmt: skip  # noqa: E501, E701
 
     return cast(Method, holding)
 
@@ -104,14 +104,14 @@ class Guarded:
         """Let an object that is part of this one use the same lock."""
         vars(part)["_lock"] = self._lock
 
-    def _rebuilt(self) -> Self:
+    def _rebuild(self) -> Self:
         """Undo an interrupted change, and return the object."""
         return self
 
     def _mended_if_possible(self) -> None:
         if self._dirty is not None:
             with suppress(Exception):
-                self._rebuilt()
+                self._rebuild()
 
     def _state(self) -> Any:
         """Return the state that is copied and pickled."""

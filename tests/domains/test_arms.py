@@ -38,7 +38,7 @@ def test_arms_come_back_by_number_and_by_row(arms):
         arm = arms.arm(slot)
         arms.resolve(arm)
         assert arms.slot_of(arm) == slot
-        np.testing.assert_array_equal(arms.block_of(arm), arms.rows[slot : slot + 1])
+        np.testing.assert_array_equal(arms.rows_of_query(arm), arms.rows[slot : slot + 1])
     # The row is copied: a query stays what it is.
     assert not np.shares_memory(arms.arm(0).descriptor, arms.rows)
 

@@ -173,7 +173,7 @@ def test_what_stands_for_a_cell_are_values_of_it():
 
 def test_rows_are_one_box_of_columns_for_each_combination_of_separate_values():
     mixed = partition(counts=(4, 4, 2, 3))
-    (rows,) = mixed.blocks(0, 1)
+    (rows,) = mixed.row_sets(0, 1)
     assert rows.shape == (2 * 3, 2 * 6)
     lower, upper = np.split(rows, 2, axis=1)
     assert_array_equal(lower[:, :2], [[20, 0]] * 6)

@@ -35,7 +35,7 @@ def test_a_partition_resolves_its_cells_and_no_others(partition):
         cell = partition.cell(node)
         partition.resolve(cell)
         assert partition.node_of(cell) == node
-        assert_array_equal(partition.block_of(cell), partition.block(node))
+        assert_array_equal(partition.rows_of_query(cell), partition.row_set(node))
         assert_array_equal(cell.box, np.concatenate([cell.lower, cell.upper]))
     partition.resolve(partition.cell_at(partition.max_depth, 0))  # the tree has not reached it
     cell = partition.cell(1)
@@ -46,7 +46,7 @@ def test_a_partition_resolves_its_cells_and_no_others(partition):
             partition.resolve(query)
     points = PointsQuery(BOUNDS.T.copy())
     assert partition.node_of(points) == -1
-    assert_array_equal(partition.block_of(points), partition.rows_of(points.points))
+    assert_array_equal(partition.rows_of_query(points), partition.rows_of(points.points))
 
 
 def test_refining_a_copy_leaves_the_partition_alone():
@@ -77,8 +77,8 @@ def test_balls_resolve_those_of_any_radius_and_those_inside(spec):
     inside = balls.query(place)
     balls.resolve(inside)
     assert inside.index == -1 and inside.depth == place[1]
-    assert_array_equal(balls.block(place), balls.block_of(inside))
-    rows = balls.block_of(large)
+    assert_array_equal(balls.row_set(place), balls.rows_of_query(inside))
+    rows = balls.rows_of_query(large)
     assert_array_equal(rows[0], np.tile(large.center, 2) if spec is None else large.box)
     strange = Ball(0, 0, large.center + 0.1, 1.0, large.lower, large.upper, spec)
     beyond = Ball(len(balls), 0, large.center, 1.0, large.lower, large.upper, spec)
@@ -121,7 +121,7 @@ def test_cells_are_played_in_the_contexts_that_they_contain():
             assert_array_equal(query.context, context)
             domain.resolve(query)
             assert domain.node_of(query) == node
-            assert_array_equal(domain.block_of(query), domain.candidate(node, context))
+            assert_array_equal(domain.rows_of_query(query), domain.candidate(node, context))
     domain.resolve(domain.cell(1))
     with pytest.raises(ValueError, match="not a cell"):
         domain.resolve(

@@ -135,14 +135,14 @@ def test_when_answers_came_is_kept(tmp_path):
         GPUCBOptimizer.load(path),
         cases.loaded(GPUCBOptimizer, path, True),
         pickle.loads(pickle.dumps(opt)),
-        opt._repeated(opt._events),
+        opt._repeat_events(opt._events),
     ]
     for other in others:
         assert times_of(other) == times
     # Of an answer that was corrected, and of what followed, nobody knows.
     events = [event for event in opt._events if event[0] in ("ask", "tell", "fail")]
     events[5] = ("tell", events[5][1], 3.0, None)
-    found = times_of(opt._repeated(events))
+    found = times_of(opt._repeat_events(events))
     assert found[:2] == times[:2] and pd.isna(found[2:]).all()
 
 

@@ -59,7 +59,7 @@ def test_a_run_with_blocks_is_saved_pickled_and_repeated(Optimizer, tmp_path):
     opt = play(opt, 7, seed=1, names=list(SHIFTS))
     path = tmp_path / "run.skgpb"
     opt.save(path)
-    twins = [Optimizer.load(path), pickle.loads(pickle.dumps(opt)), opt._repeated(opt._events)]
+    twins = [Optimizer.load(path), pickle.loads(pickle.dumps(opt)), opt._repeat_events(opt._events)]
     X = [{"heat": x, "oil": "B"} for x in (1.0, 6.0)]
     for twin in twins:
         assert_allclose(twin.predict(X, return_std=True), opt.predict(X, return_std=True))

@@ -93,7 +93,11 @@ def test_counts_survive_files_copies_and_changes_of_events(tmp_path):
     opt.run(office, budget=25)
     path = tmp_path / "run.skgpb"
     opt.save(path)
-    twins = [GPOOOptimizer.load(path), pickle.loads(pickle.dumps(opt)), opt._repeated(opt._events)]
+    twins = [
+        GPOOOptimizer.load(path),
+        pickle.loads(pickle.dumps(opt)),
+        opt._repeat_events(opt._events),
+    ]
     for twin in twins:
         assert twin.recommend() == opt.recommend() and twin.ask() == opt.ask()
 

@@ -53,7 +53,7 @@ def test_gains_are_in_the_units_of_the_answers_and_reading_changes_nothing():
         for _ in range(12):
             query = opt.ask()
             opt.tell(query, unit * float(-np.sum((query.points - 0.4) ** 2)))
-        before = opt._repeated(opt._events).ask()
+        before = opt._repeat_events(opt._events).ask()
         gains.append(opt._comparison(opt.recommend()).expected_gain(opt.alpha_, 10))
         assert opt.ask() == before
     assert_allclose(gains[1], 1000.0 * gains[0], rtol=1e-3)
@@ -67,7 +67,7 @@ def test_the_noise_of_further_answers_is_as_little_known_as_that_of_past_ones():
         query = opt.ask()
         opt.tell(query, float(-np.sum((query.points - 0.4) ** 2)) + 0.1 * rng.normal())
     comparison = opt._comparison(opt.recommend())
-    blocks, models, gp = comparison.blocks(), comparison.models(), opt._model.process
+    blocks, models, gp = comparison.row_sets(), comparison.models(), opt._model.process
     assert len(set(models.noises)) > 1
     chosen = greedy_batch(gp, blocks, opt.alpha_, 10)
     each = zip(models.processes, models.noises, strict=True)

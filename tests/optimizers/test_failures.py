@@ -322,7 +322,7 @@ def test_the_worth_of_queries_is_linear_in_f():
     play(optimizer, 30)
     round, chances = optimizer.posterior(), optimizer._feasibility().chances
     rows = optimizer.domain_.rows
-    p = chances.of(rows)
+    p = chances.weights(rows)
     low = optimizer._model.process.posterior.targets().min()
     found = weight_by_success(round, chances, (rows, rows), optimizer._model.process)
     assert p.min() < 0.1 and p.max() == 1.0

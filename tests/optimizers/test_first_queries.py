@@ -76,7 +76,7 @@ def test_what_was_told_counts_and_is_kept_away_from(queries):
     for a in [*corner, *corner]:  # more than ten answers, all of them about one corner
         optimizer.tell(a, float(np.sin(a).sum()))
     asked = []
-    while optimizer._first_arm() is not None:
+    while optimizer._next_initial_query() is not None:
         asked += list(play(optimizer, 1))
     asked = np.array(asked)
     assert ((asked[:, 0] > -0.5) | (asked[:, 1] > 0.75)).all()

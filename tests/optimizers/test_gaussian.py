@@ -115,7 +115,7 @@ def test_pending_answers_have_the_noise_of_real_ones_in_scaled_units(kind, alpha
     C = optimizer.surrogate_.predict(rows, return_cov=True)[1]
     for i in range(2):
         C = C - np.outer(C[i], C[i]) / (C[i, i] + optimizer.alpha_)
-    expected = optimizer._model.fantasize(map(optimizer.domain_.block_of, optimizer.pending_))
+    expected = optimizer._model.fantasize(map(optimizer.domain_.rows_of_query, optimizer.pending_))
     # C loses the digits of what it is computed from: atol is the root of its rounding.
     assert_allclose(expected.moments(rows, std=True)[1], np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
     assert_allclose(expected.moments(rows), optimizer.surrogate_.predict(rows), rtol=1e-9)

@@ -425,7 +425,7 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
         other = opt.ask(2)[1]
         assert rounds[-1] == 14
         chosen = []
-        for process in (gp.fantasize([opt.domain_.block(pending)], [0.01]), gp):
+        for process in (gp.fantasize([opt.domain_.row_set(pending)], [0.01]), gp):
             mean, std = process.tracked_moments()
             bound = mean + 3.0 * std + 0.5 * 0.7 ** tree.depth[tree.leaves]
             bound[tree.leaves == pending] = -np.inf

@@ -26,7 +26,7 @@ from skgpb import (
 )
 from skgpb.domains import Box
 from skgpb.exceptions import LimitWarning
-from skgpb.optimizers._feasibility import Measured, probability_between
+from skgpb.optimizers._feasibility import AnswerWithOutcomes, probability_between
 from skgpb.plotting import RegretDisplay
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
@@ -149,7 +149,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     acid = cases.outcome_model(optimizer, "acid").fantasize(blocks)
     hold *= probability_between(low, high, *acid.moments(ARMS, std=True))
     limits = optimizer._feasibility(expecting=True).limits
-    assert_allclose(limits.hold(ARMS), hold, atol=1e-9)
+    assert_allclose(limits.probability(ARMS), hold, atol=1e-9)
     assert len({query.index for query in queries}) == 3
 
 
@@ -291,7 +291,7 @@ def test_it_follows_from_the_record(tmp_path):
             looked.save(tmp_path / "run")
             looked = EIOptimizer.load(tmp_path / "run")
     assert_array_equal(plain.recommend().points, looked.recommend().points)
-    again = plain._repeated(plain._events)
+    again = plain._repeat_events(plain._events)
     assert [event[:1] for event in again._events] == [event[:1] for event in plain._events]
     assert_array_equal(plain.recommend().points, again.recommend().points)
 
@@ -307,7 +307,7 @@ def test_an_objective_returns_what_it_measured():
         result = optimizer.run(measure, 25, verbose=2)
     assert keeps(point(result.x)) and result.nfail == 0
     assert cases.outcome_model(optimizer, "heat").n_answers == 25
-    assert pickle.loads(pickle.dumps(Measured(1.0, {"a": 2}))).outcomes == {"a": 2.0}
+    assert pickle.loads(pickle.dumps(AnswerWithOutcomes(1.0, {"a": 2}))).outcomes == {"a": 2.0}
 
 
 def test_the_gap_is_to_what_may_be_within_limits():
@@ -453,7 +453,7 @@ def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     optimizer.run(lambda query: value(point(query)), 12)
     queries = optimizer.run_.told_queries()
     means = optimizer.predict_query(queries)
-    assert len(optimizer._dissent(queries[means.argmax()])) == 0
+    assert len(optimizer._prediction_note(queries[means.argmax()])) == 0
     other = queries[means.argmin()]
     monkeypatch.setattr(optimizer, "recommend", lambda **kwargs: other)
     result = optimizer.run(lambda query: -1.0, 1)
@@ -470,4 +470,4 @@ def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     kept = [query for query in queries if keeps(point(query))]
     best = kept[int(optimizer.predict_query(kept).argmax())]
     assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]
-    assert optimizer._dissent(best) == {}
+    assert optimizer._prediction_note(best) == {}

@@ -89,7 +89,7 @@ def covariance_of_targets(optimizer, pending=()):
     """The posterior covariance of all targets, of a process that has seen all answers."""
     gp, n = optimizer._model.process, len(optimizer.domain_.rows)
     targets = Functionals.of_rows(gp.tracked.rows[n:])
-    blocks = [optimizer.domain_.block_of(query) for query in pending]
+    blocks = [optimizer.domain_.rows_of_query(query) for query in pending]
     seen = gp.fantasize(blocks, [optimizer.alpha_] * len(blocks))
     return seen.posterior_covariance(targets, targets)
 

@@ -45,7 +45,7 @@ class TestOnesOwnTree(OptimizerContract):
     def make(self):
         return Drawn(RBF([0.5, 0.8]), bounds=BOUNDS, alpha=0.01, n_children=3, random_state=0)
 
-    def make_named(self, names):
+    def make_with_names(self, names):
         return self.make().set_params(bounds=names(BOUNDS))
 
     def outside(self, optimizer):

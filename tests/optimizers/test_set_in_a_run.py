@@ -159,7 +159,7 @@ def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path
             continue
         run.save(path, omit=functions)
         runs = [type(run).load(path, **functions), cases.loaded(type(run), path, True, **functions)]
-        runs += [pickle.loads(pickle.dumps(run)), run._repeated(run._events)]
+        runs += [pickle.loads(pickle.dumps(run)), run._repeat_events(run._events)]
         query = run.ask(**asked)
         broken = copy.deepcopy(run)
         interrupt_at(lambda one=broken, q=query: one.tell(q, answer(q)), 60)

@@ -422,7 +422,7 @@ def test_the_gap_of_a_tree_holds_where_its_kernel_is_learned():
         for _ in range(30):
             query = opt.ask()
             opt.tell(query, np.interp(query.points[:, 0], grid, f).mean() + rng.normal(0, 0.1))
-        rivals = opt._comparison(opt.recommend()).blocks()
+        rivals = opt._comparison(opt.recommend()).row_sets()
         true = [
             np.interp(np.linspace(lo, hi, 40), grid, f).mean() for lo, hi in map(np.ravel, rivals)
         ]

@@ -271,12 +271,12 @@ def test_events_repeated_are_the_run_and_without_the_last_that_of_before(case):
     for answer in rng.normal(size=(12, width)):
         before = run.start()._events
         run.tell(run.ask(), answer.tolist() if width > 1 else answer.item())
-    twin = run._repeated(run._events)
+    twin = run._repeat_events(run._events)
     assert_array_equal(twin.history_, run.history_)
     assert twin.ask() == run.ask()
     assert twin.get_params().keys() == run.get_params().keys()
     events = [event for event in before if event[0] not in ("learned", "unlearned")]
-    earlier = run._repeated(events)
+    earlier = run._repeat_events(events)
     assert_array_equal(earlier.history_["reward"], run.history_["reward"][:11])
     assert len(run.history_) == 12
 

@@ -11,7 +11,7 @@ import numpy as np
 from skgpb.lab.experiments.records import LabRecord, normalize_date
 from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.texts import check_name
-from skgpb.optimizers._run import block_told
+from skgpb.optimizers._run import event_block_name
 
 
 def read_block(text: str, taken: Iterable[str]) -> str:
@@ -66,10 +66,10 @@ def block_std(optimizer: Any) -> float | None:
 
 def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     """Return the prediction of the shift of each block, see ``Experiment.blocks``."""
-    numbers, sign = optimizer.run_.blocks, optimizer.run_.sign.of(1.0)
+    numbers, sign = optimizer.run_.blocks, optimizer.run_.sign.convert(1.0)
     if not numbers:
         return []
-    told = [block_told(event) for event in optimizer._events]
+    told = [event_block_name(event) for event in optimizer._events]
     means, covariances = optimizer._model.process.effects(n := len(numbers))
     # Shifts from the average of these blocks: shifts from a mean of 0 would be more uncertain.
     contrasts = np.eye(n) - 1.0 / n

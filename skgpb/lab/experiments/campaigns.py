@@ -205,7 +205,7 @@ class Campaigns:
             if not told:
                 raise ValueError("nothing was told yet that could be taken back")
             taken = self.history()[-1]
-            self._bandit = self._bandit._repeated(events[: told[-1]])
+            self._bandit = self._bandit._repeat_events(events[: told[-1]])
             self._write()
             return taken
 
@@ -284,7 +284,7 @@ class Campaigns:
         asked, events = self._pending_split, self._bandit._events
         if asked is not None:
             last = max(i for i, event in enumerate(events) if event[:2] == ("ask", asked))
-            self._bandit = self._bandit._repeated([*events[:last], *events[last + 1 :]])
+            self._bandit = self._bandit._repeat_events([*events[:last], *events[last + 1 :]])
 
     def _to_dict(self, values: Iterable[Any]) -> dict[str, Any]:
         return dict(zip(self.names, values, strict=True))

@@ -637,7 +637,7 @@ class Experiment(ExperimentFile):
                 constraints = [constraints]
             every = [changed.get(side.name, side) for side in self._sides]
             # Start from the initial parameters: later changes of them are events of the run.
-            other = clone(self._optimizer._repeated([]))
+            other = clone(self._optimizer._repeat_events([]))
             other.set_params(bounds=_make_bounds(every, list(constraints)))
             if costs is not None or self._costs:
                 other.set_params(cost=read_costs(self._costs if costs is None else costs, every))
@@ -1557,7 +1557,7 @@ def _with_past(
         (lost if isinstance(query, Region) else asked).append((row, query))
     if asked:
         events = [("ask", query) for _, query in asked]
-        optimizer = optimizer._repeated([*optimizer._events, *events])
+        optimizer = optimizer._repeat_events([*optimizer._events, *events])
     pending = [row for row, _ in (*asked, *lost)]
     return optimizer, [*given, *told, *pending], [region for _, region in lost]
 

@@ -255,7 +255,7 @@ class ExperimentFile:
             if written[0][0] is not event:
                 changed = min(changed, i)
             kept += written
-        self._optimizer = optimizer._repeated([event for event, _ in kept])
+        self._optimizer = optimizer._repeat_events([event for event, _ in kept])
         self._numbers, lost = match_entries(kept, self._optimizer._events)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)

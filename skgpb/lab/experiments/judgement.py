@@ -141,7 +141,7 @@ def most_probable_prediction(optimizer: Any, asked: Any) -> tuple[float, float]:
         (point,) = optimizer._inputs.points([asked])
         blocks = optimizer._functionals_at(point[np.newaxis])
     else:
-        blocks = optimizer._blocks_of([asked])
+        blocks = optimizer._row_sets_of([asked])
     mean, std = (float(x[0]) for x in optimizer._model.process.moments(blocks, std=True))
     return (-mean if optimizer.run_.params.direction == "minimize" else mean), std
 
@@ -167,7 +167,7 @@ def preferred_query(optimizer: Any, best: Any, answered: Sequence[Entry]) -> dic
     """Return an answered query with a better mean than the recommendation; None if none has."""
     found = None
     if isinstance(optimizer, Search):
-        found = optimizer._preferred(best, [entry.query for entry in answered])
+        found = optimizer._better_predicted_query(best, [entry.query for entry in answered])
     if found is None:
         return None
     query, (mean, _) = found

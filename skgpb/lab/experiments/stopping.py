@@ -17,7 +17,7 @@ from skgpb.lab.experiments.answers import AnswerRange, is_percent
 from skgpb.lab.experiments.experiment_file import outcome_limits
 from skgpb.lab.experiments.judgement import FEWEST_ANSWERS, interval_caveat
 from skgpb.lab.experiments.sides import format_value
-from skgpb.optimizers._stopping import first_where_learned
+from skgpb.optimizers._stopping import n_answers_before_check
 from skgpb.optimizers.search import Search
 
 # Number of further experiments whose expected gain is reported.
@@ -91,7 +91,7 @@ class Outlook:
         """Return the number of answers from which ``gap`` can be relied on; None without a gap."""
         if self.gap is None:
             return None
-        return first_where_learned(n_sides) if self.learned else 1
+        return n_answers_before_check(n_sides) if self.learned else 1
 
     def is_enough(self, n_answers: int, n_sides: int, within: float) -> bool:
         """Return whether one may stop if a difference of ``within`` does not matter."""
