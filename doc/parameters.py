@@ -26,7 +26,9 @@ HEADING = re.compile(r"^Parameters\n-{10}\n", re.M)
 # Sections that follow the parameters; these are the ones in use.
 NEXT = re.compile(r"^(?:Attributes|Raises|See Also|Notes|References|Examples)\n-+\n", re.M)
 SENTENCE = re.compile(r"(.+?\.)(?= [A-Z\"`]|$)")
-OTHERS = re.compile(r"Other\sparameters are those\sof\s[^`]*`~[^`]*`(?:\sand\s[^`]*`~[^`]*`)?\.\s?")
+OTHERS = re.compile(
+    r"Other\sparameters are inherited\sfrom\s[^`]*`~[^`]*`(?:\sand\s[^`]*`~[^`]*`)?\.\s?"
+)
 WIDTH = 100
 ROOT = Path(__file__).resolve().parents[1]
 

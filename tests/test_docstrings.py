@@ -18,7 +18,7 @@ from skgpb.optimizers.indirect_search import BaseIndirectSearch
 
 DOC = Path(__file__).resolve().parents[1] / "doc"
 OTHERS = re.compile(
-    r"[Pp]arameters are those of ([^.]*`~skgpb\.[^`]*`(?: and [^.]*`~skgpb\.[^`]*`)?)"
+    r"parameters are inherited from ([^.]*`~skgpb\.[^`]*`(?: and [^.]*`~skgpb\.[^`]*`)?)"
 )
 BASES = re.compile(r"~skgpb\.optimizers\.(\w+)`")
 CLASSES = [
@@ -153,7 +153,7 @@ def test_pages_describe_all_parameters(cls, pages):
     named = [name for entry in page["Parameters"] for name in entry.name.split(", ")]
     assert named == parameters(cls)
     assert all(entry.desc for entry in page["Parameters"] + page["Attributes"])
-    assert "arameters are those of" not in " ".join(
+    assert "parameters are inherited from" not in " ".join(
         pages.on_page(cls).partition("Notes\n")[0].split()
     )
     own = docscrape.ClassDoc(cls, config={"show_class_members": False})

@@ -105,7 +105,7 @@ class BaseBanditOptimizer(
 ):
     """Public methods of all searches: fit, ask, tell, run, recommend, save and load.
 
-    A search is five methods, those of :class:`~skgpb.optimizers.Strategy`: ``_begin``,
+    A search has the five methods of a :class:`~skgpb.optimizers.Strategy`: ``_begin``,
     ``_propose``, ``_observe``, ``_learn`` and ``_best``. None of them has to validate anything, and
     they always maximise. ``_begin`` sets ``domain_``, the set of all queries, which returns the
     functional of f that each query observes. The steps that all searches share are functions of
@@ -169,7 +169,7 @@ class BaseBanditOptimizer(
     #: The model of f; None if the method has none.
     _model: Model | None = None
 
-    #: Noise variance of an answer told without ``alpha``; NaN if the noise is learned.
+    #: Noise variance of an answer without ``alpha``; NaN if the noise is learned.
     _default_noise_variance: float = nan
 
     _parameter_constraints: dict[str, Any] = {
@@ -178,7 +178,7 @@ class BaseBanditOptimizer(
         "context_bounds": "no_validation",
     }
 
-    #: Fields that files keep, in addition to those that other classes declare.
+    #: Fields that files keep, in addition to the fields of base classes and subclasses.
     _kept_fields: ClassVar[tuple[str, ...]] = ("run_",)
     # Answers have noise variances instead of weights: a meta-estimator has none to route.
     __metadata_request__score = {"sample_weight": UNUSED}
@@ -244,9 +244,9 @@ class BaseBanditOptimizer(
         """Raise an error for parameters that do not fit the domain, before any state is set."""
 
     def _on_set_params(self) -> None:
-        """Recompute everything derived from parameters that may change during a run.
+        """Recompute the values that depend on parameters, after ``set_params`` during a run.
 
-        Replace objects, never mutate them: after an error the old ones are put back.
+        Replace objects, never mutate them: after an error the loop puts the old ones back.
         """
 
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
@@ -648,7 +648,7 @@ class BaseBanditOptimizer(
         """Return an optimizer to which these events have happened; this one does not change.
 
         So users correct or remove an answer although others have followed it. Leave out all
-        "learned" events after the first change: at those times hyperparameters are refitted.
+        "learned" events after the first change: the hyperparameters are refitted then.
         """
         return loop.repeat_events(self, events)
 
@@ -700,7 +700,7 @@ class BaseBanditOptimizer(
     @property
     @locked
     def pending_(self) -> list[Q]:
-        """Queries that were asked and have neither an answer nor a failure yet, in order."""
+        """Queries of ``ask`` without an answer or a failure so far, in order."""
         check_is_fitted(self, "bounds_")
         return self.run_.evaluating
 

@@ -74,7 +74,7 @@ class JoblibWorkers:
         positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
         if positive:
             check_size(n_jobs, "n_jobs", most=MOST_JOBS)
-        # A positive n_jobs is the size of a batch on all backends, even on those with fewer jobs.
+        # A positive n_jobs is the size of a batch, even on a backend that runs fewer jobs at once.
         self._size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
         self._pool = Parallel(n_jobs=n_jobs)
         self._objective, self._on_error = objective, on_error
@@ -244,7 +244,7 @@ def describe_error(error: BaseException) -> str:
 
 # -- The loop of one call of ``run`` ---------------------------------------------------------------
 
-# Speed: seconds between two checks whether another run has told an answer.
+# Speed: seconds between two checks for answers of another run.
 PAUSE = 0.01
 # Limit: largest ``verbose``, the order of the largest levels in scikit-learn.
 MOST_VERBOSE = 100
@@ -432,7 +432,7 @@ class EvaluationLoop:
         self._save()
         workers.arrive = self._arrive
         with self._mine.running, self._progress, workers:
-            # Answers that an interrupted run has evaluated and not told come first.
+            # Results that an interrupted run did not pass to ``tell`` come first.
             self._join()
             while self._done < self._most and not self._ended:
                 if not self._answers():
@@ -584,7 +584,7 @@ class EvaluationLoop:
         return [answer for answer in arrived if answer.query in self._mine.queries]
 
     def _leave_out(self, answer: CompletedEvaluation) -> None:
-        """Remove an answer that was told or is not valid."""
+        """Remove an answer that the optimizer has accepted or refused."""
         self._shared_evaluations.arrived.remove(answer)
         self._mine.queries.pop(answer.query, None)
 
@@ -647,7 +647,7 @@ class EvaluationLoop:
         return due
 
     def _ask(self, most: int) -> list[Any]:
-        """Return ``most`` queries: asked ones that no run evaluates, then new ones."""
+        """Return ``most`` queries: pending ones that no run evaluates, then new ones."""
         batch = self._shared_evaluations.batch
         free = [query for query in self._run.asked if query not in batch][:most]
         if len(free) == most:

@@ -195,8 +195,8 @@ class OutcomeConstraints:
 
     def hopeless_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows that hardly satisfy all limits, while others may."""
-        hold = self.probability(rows)
-        return hold < min(defaults.HOPELESS_OF_LIMITS, 0.5 * hold.max(initial=0.0))
+        p = self.probability(rows)
+        return p < min(defaults.HOPELESS_OF_LIMITS, 0.5 * p.max(initial=0.0))
 
     def feasible_mask(self, rows: RowSets) -> np.ndarray:
         """Return a mask (n,) of the functionals that may be recommended."""
@@ -207,9 +207,9 @@ class OutcomeConstraints:
 
         If all probabilities underflow, it is the row whose means exceed the limits least.
         """
-        hold = self.probability(rows)
-        if hold.any():
-            return argmax_first(hold)
+        p = self.probability(rows)
+        if p.any():
+            return argmax_first(p)
         beyond = np.zeros(len(rows))
         for low, high, process in self._limits:
             mean = process.moments(rows)
@@ -310,7 +310,7 @@ class SuccessProbabilities:
 
     @property
     def depends_on_query(self) -> bool:
-        """True if the probability of success was found to depend on the query."""
+        """True if failures depend on the query, so that there is a model of them."""
         return self._model is not None
 
     def _distinguishing_columns(self, rows: np.ndarray) -> np.ndarray:
@@ -490,9 +490,9 @@ def _weight_round(
     base: float,
     incumbent: float | None,
 ) -> tuple[Round, np.ndarray]:
-    """Return a round weighted by the probabilities ``of(rows)``, and those (n_queries,) of queries.
+    """Return a round weighted by probabilities, and the probabilities (n_queries,) of its queries.
 
-    ``rows`` has the descriptors of queries and of targets.
+    ``rows`` are the descriptors of queries and of targets; ``of`` returns their probabilities.
     """
     first = of(rows[0])
     second = first if rows[1] is rows[0] else of(rows[1])
@@ -577,7 +577,7 @@ class Feasibility:
         return weight_by_success(round, self.chances, (settings, targets), self._gp)
 
     def hopeless_mask(self, settings: np.ndarray) -> np.ndarray:
-        """Return a mask (n,) of the queries that are asked only if no others are left."""
+        """Return a mask (n,) of the queries to ask only if no others are left."""
         out = np.zeros(len(settings), dtype=bool)
         for each in (self.limits, self.chances):
             if each is not None:
@@ -597,12 +597,12 @@ class Feasibility:
 
         def utility(rows: np.ndarray, means: np.ndarray, answered: bool) -> np.ndarray:
             if limits is not None:
-                hold = limits.weights(rows)
-                above = (hold >= defaults.HOPELESS_OF_LIMITS) & (
+                p = limits.weights(rows)
+                above = (p >= defaults.HOPELESS_OF_LIMITS) & (
                     means > (inf if best is None else best)
                 )
                 base = np.where(above, best or 0.0, low)
-                means = base + hold * (means - base)
+                means = base + p * (means - base)
             if chances is not None and not answered:
                 means = low + chances.weights(rows) * (means - low)
             return means

@@ -1,7 +1,7 @@
 """Rows of queries and targets: the two sets, and the kernel over both.
 
-The user passes a set as rows, or as ``Cells``, ``Districts`` or ``Fidelities``, from which rows are
-made. The kernel over rows is the user's, or is made from a kernel over points.
+The user passes a set as rows, or as ``Cells``, ``Districts`` or ``Fidelities``, which this module
+converts to rows. The kernel over rows is the user's, or is derived from a kernel over points.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def write_run(
     omit: Collection[str],
     notes: Mapping[str, Any] | None,
 ) -> None:
-    """Write the file of a run that has begun; the arguments are those of ``save``."""
+    """Write the file of a run that has begun; the arguments are as for ``save``."""
     writer, record = Writer(), optimizer.run_
     parameters = encode_parameters(writer, record.parameters, omit)
     events = [_encode_event(writer, *event) for event in _omit_parameters(omit, optimizer._events)]

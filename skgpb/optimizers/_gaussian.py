@@ -187,9 +187,9 @@ class ModelParameters:
         user's sign. With "minimize" acquisition functions (``acquisition``) and ``surrogate_``
         use rewards with the opposite sign.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How hyperparameters are learned from the answers, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``. "consistent" uses several length scales in turn
-        and drops those for which no f of the norm in ``guarantee`` fits the answers
+        How hyperparameters are learned from the answers, as in GaussianProcessRegressor. None keeps
+        the hyperparameters of a given ``kernel``. "consistent" uses several length scales in turn
+        and drops a length scale if no f of the norm in ``guarantee`` fits the answers
         (:doc:`/user_guide/guarantees`).
     n_restarts_optimizer : int, default=0
         Number of additional random starts of the optimizer.
@@ -239,8 +239,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     The model is refitted when its schedule says so; ``surrogate_`` is its public view. ``domain_``
     returns the descriptor rows of points and queries. A subclass has the fields of
-    :class:`ModelParameters`, chooses queries in ``_choose``, and recomputes in ``_update_derived_values``
-    all that depends on hyperparameters, units and parameters.
+    :class:`ModelParameters` and chooses queries in ``_choose``. Its ``_update_derived_values``
+    recomputes the values that depend on hyperparameters, units and parameters.
     """
 
     kernel: Kernel | None
@@ -518,7 +518,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         return self.run_.first_free(places) if places else None
 
     def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
-        """Return the positions of suspect answers, whose queries are asked again."""
+        """Return the positions of suspect answers; the search repeats their queries."""
         run = self.run_
         n_fitted = run.n_fitted
         if diagnosis.n_answers - n_fitted != run.n_told:

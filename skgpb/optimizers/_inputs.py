@@ -403,7 +403,7 @@ class SetInputs(Inputs):
 
 
 class IndirectInputs(Inputs):
-    """Inputs of a search by indirect queries, whose sides have other names than those of x."""
+    """Inputs of a search by indirect queries, whose sides have other names than the sides of x."""
 
     def names_in(self, X: Any) -> None:
         """Return None: a table of queries has no column for x."""
@@ -446,7 +446,7 @@ class AllocationInputs(Inputs):
 
     @property
     def campaigns(self) -> list[str]:
-        """Names of the campaigns: the user's, those of the columns of the first table, or numbered.
+        """Names of the campaigns: the user's, the columns of the first table, or numbers.
 
         Without names the i-th campaign is ``f"campaign_{i}"``.
         """
@@ -488,7 +488,7 @@ def values_in_order(values: Any, names: Sequence[str], what: str, strict: bool =
     what : str
         Name of the parameter, for messages.
     strict : bool, default=True
-        Whether a table with other column names is refused. Otherwise its columns are taken in the
+        Whether a table with other column names is refused. Otherwise its columns must be in the
         order of the campaigns.
     """
     values = keyed(values, names)

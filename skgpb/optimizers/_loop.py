@@ -505,7 +505,7 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any]:
-    """Return ``count`` queries: the ones asked since the last answer, then new ones.
+    """Return ``count`` queries: the ones since the last answer, then new ones.
 
     With ``another`` all of them are new.
     """
@@ -576,7 +576,7 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
 
 def repeat_events(search: Any, events: Sequence[Event]) -> Any:
     """Return a search to which these events have happened; ``search`` does not change."""
-    # The times of answers are known up to the first event that was left out.
+    # The answers before the first event that was left out keep their times.
     told, before = (
         [each for each in log if each[0] in ("tell", "fail")] for log in (events, search._events)
     )

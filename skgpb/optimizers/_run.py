@@ -161,7 +161,7 @@ def event_block_name(event: Event) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class CompletedEvaluation:
-    """An outcome that was not told yet, of an evaluation that started after ``n_events`` events."""
+    """The result, for ``tell``, of an evaluation that started after ``n_events`` events."""
 
     query: Any
     outcome: tuple[Any, Any]
@@ -174,10 +174,10 @@ class Evaluations:
     Attributes
     ----------
     batch : list of queries
-        Queries that ``run`` is evaluating, or has evaluated and not told. The list is replaced,
-        not changed.
+        Queries that ``run`` is evaluating, or whose results it has not passed to ``tell`` yet. The
+        list is replaced, not changed.
     arrived : list of CompletedEvaluation
-        Answers to be told next, by this call of ``run`` or a later one.
+        Results that this call of ``run``, or a later one, passes to ``tell`` next.
     """
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class Run:
     Parameters
     ----------
     given : dict
-        Copies of the parameters at the start, and defaults for those that the class does not have.
+        Copies of the parameters at the start, and defaults of parameters that the class lacks.
     seen : dict
         Parameters, as they are on the search.
 
@@ -204,14 +204,14 @@ class Run:
     n_told, n_fitted : int
         Number of answers, and of evaluations that were given to ``fit``.
     pending : dict
-        Queries being evaluated (None), and failed ones with the count of answers and failures at
-        which they may be asked again.
+        Queries being evaluated (None), and failed queries with the count of answers and failures
+        from which on ``ask`` may return them again.
     failures : list of tuples
         For each failure: the number of answers before it, the query and the reason.
     times : list of float
         Time of each answer and failure, in seconds since 1970; NaN if it is unknown.
     asked : list of queries
-        Queries that were asked since the last answer or failure; ``ask`` returns them again.
+        Queries since the last answer or failure; ``ask`` returns them again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before their answer.
     params : SimpleNamespace
@@ -270,7 +270,7 @@ class Run:
         self.names: list[str] | None = None
 
     def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
-        """Set the names of the sides of all boxes; the arguments are those of ``checked_space``."""
+        """Set the names of the sides of all boxes; for the arguments see ``checked_space``."""
         own, space_of = self.params, partial(checked_space, optimizer=optimizer, sides=sides)
         actions = space_of(own.bounds, "bounds", keeps_settings=keeps_settings)
         contexts = space_of(own.context_bounds, "context_bounds")
@@ -290,7 +290,7 @@ class Run:
 
     @property
     def evaluating(self) -> list[Any]:
-        """Queries being evaluated, in the order in which they were asked."""
+        """Queries being evaluated, in the order in which ``ask`` returned them."""
         return [query for query, until in self.pending.items() if until is None]
 
     @property
@@ -373,7 +373,8 @@ class Run:
                     succeeded.append(float(kind == "tell"))
                     left -= kind == "fail"
             taught = learn(np.array(asked), np.array(succeeded))
-            # Two are kept: of all failures, and of those before the last answer, for candidates.
+            # Keep two models: of all failures, and of the failures before the last answer, by which
+            # the candidates were chosen.
             self._taught = dict([*self._taught.items(), (when, taught)][-2:])
         return self._taught[when]
 
@@ -440,9 +441,9 @@ class Run:
         self.n_told += 1
 
     def tell(self, query: Any, value: Any, noise: Any) -> bool:
-        """Record an answer; return whether it is the second one to a query asked once.
+        """Record an answer; return whether the same query has been answered by another worker.
 
-        That happens if ``ask`` returned the same query to two workers.
+        That happens if ``ask`` returned the query to two workers.
         """
         second = self.pending.pop(query, NOT_PENDING) is NOT_PENDING and query in self.asked_again
         if second:
@@ -455,7 +456,7 @@ class Run:
         return second
 
     def fail(self, query: Any, reason: str) -> None:
-        """Record a failure; the query is not asked again for a while, longer each time."""
+        """Record a failure; ``ask`` does not return the query for a while, longer each time."""
         self.failures.append((self.n_told, query, reason))
         self.times.append(time())
         self.events.append(("fail", query, reason))
@@ -478,7 +479,7 @@ class Run:
         self.events.append(("outcomes", query, outcomes))
 
     def release_failures(self) -> None:
-        """Allow all failed queries to be asked again."""
+        """Let ``ask`` return all failed queries again."""
         self.pending = dict.fromkeys(self.evaluating)
 
     def _release(self) -> None:
@@ -530,7 +531,7 @@ class Run:
         return out
 
     def _resume(self) -> None:
-        """Count the answers, and check that they are those of the events."""
+        """Count the answers and failures, and check that the events have the same numbers."""
         kinds = [event[0] for event in self.events]
         self.n_told = len(self.history)
         if (self.n_told, len(self.failures)) != (kinds.count("tell"), kinds.count("fail")):

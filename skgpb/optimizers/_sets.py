@@ -615,7 +615,7 @@ class PosteriorCache:
         self._renew_covariances()
 
     def _rows(self) -> np.ndarray:
-        """Return the rows to track: of the queries, followed by those of other targets."""
+        """Return the rows to track: of the queries, then of the targets if they are another set."""
         if self.are_one:
             return self.queries.rows
         return np.concatenate([self.queries.rows, self.targets.rows])

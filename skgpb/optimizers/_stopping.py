@@ -61,7 +61,7 @@ class Stop:
     The rule of [Wilson2024]_. It draws the values of all possible recommendations jointly from the
     posterior, until it can decide whether the best of a draw exceeds the recommendation by more
     than epsilon with a probability of at most delta. delta includes the error of the draws in all
-    checks. A check is made whenever the number of answers has grown by a tenth.
+    checks. The rule is checked whenever the number of answers has grown by a tenth.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class _Lookahead:
         column = gp.covariance(self._functionals, self._functionals.one(i))[:, 0] - V @ V[i]
         column = column * gp.scale**2 - sum(move * move[i] for move in self.moves)
         total = float(column[i]) + noise
-        # A known functional changes no mean; rounding errors would be amplified otherwise.
+        # A functional of variance 0 changes no mean; dividing by it would amplify rounding errors.
         move = column / np.sqrt(total) if total > KNOWN * self._prior[i] else 0.0 * column
         self.moves.append(move)
         self.var = np.maximum(self.var - move**2, 0.0)
@@ -288,7 +288,7 @@ class Comparison(ABC):
 
     @abstractmethod
     def row_sets(self) -> list[np.ndarray]:
-        """Return the descriptor rows of the rivals, followed by those of the recommendation."""
+        """Return the descriptor rows of the rivals, and last of the recommendation."""
 
     def __call__(self) -> SuboptimalityGap:
         """Return the gap between the recommendation and the best rival, by ``gp`` alone."""
@@ -306,7 +306,7 @@ class Comparison(ABC):
     def is_within(
         self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
     ) -> bool:
-        """Return whether the gap is at most epsilon; ``risks`` are those of :meth:`Stop.risks`."""
+        """Return whether the gap is at most epsilon, for ``risks`` by :meth:`Stop.risks`."""
         if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
             return False
         averaged = self.model_average(epsilon)

@@ -554,8 +554,8 @@ class CellSearch(Partitioned[Cell]):
     def _cell_to_ask(self, split: Callable[[int], Any]) -> Cell:
         """Return the best leaf; if every leaf is pending, split the best of them first.
 
-        If failures depend on the cell, cells that always failed are split, and cells that are
-        unlikely to succeed are asked only if no other cells are left.
+        If failures depend on the cell, cells that always failed are split, and a cell that is
+        unlikely to succeed is returned only if no other cell is left.
         """
         run = self.run_
         domain, pending, node = self.domain_, run.pending, -1
@@ -688,9 +688,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         Parameters
         ----------
         method : {"posterior", "paper"}, default=None
-            "posterior", the default: of all regions that the posterior supports, finer ones than
-            the search has made too, that of the largest mean - ``caution`` std. "paper" is the
-            algorithm's own rule, for the finest regions of the search.
+            "posterior", the default: of all regions that the posterior supports, also regions finer
+            than the leaves of the search, the one with the largest mean - ``caution`` std. "paper"
+            is the algorithm's own rule, for the finest regions of the search.
         context : None
             There are no contexts here.
         side : float, array-like of shape (d,) or dict, default=None
@@ -723,7 +723,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
         return self._best_by_posterior(finest_depth, float(caution))
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Q:
-        """Return the best region by the posterior among those of depth at most ``finest_depth``."""
+        """Return the best region by the posterior, of a depth of at most ``finest_depth``."""
         domain, outcomes = self.domain_.copy(), self.run_.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
@@ -831,7 +831,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     A subclass chooses the leaf to ask, and the cells to split. Your own rule needs two methods of
     :class:`~skgpb.optimizers.TreeSearch`.
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
@@ -997,7 +997,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         self._track(moments)
 
     def _track(self, moments: Moments | None = None) -> None:
-        """Track every leaf in its slot; ``moments`` are known ones, for the process."""
+        """Track every leaf in its slot; ``moments`` are their moments, if given."""
         row_sets = self.domain_.row_sets(0, self._tree.n_nodes)
         self._model.process.track(
             [row_sets[node] for node in self._tree.leaves.tolist()], moments=moments

@@ -130,7 +130,7 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
     Conditional max-value entropy search (CMES) maximises f from noisy conditional expectations
     g(a) = E[f(X) | A = a].
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
@@ -167,8 +167,8 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
 
     Notes
     -----
-    If no query has information about f*, the query with the largest uncertainty per unit cost is
-    asked. This occurs if answers are so blurred that all are far below f*.
+    If no query has information about f*, ``ask`` returns the query with the largest uncertainty per
+    unit cost. This occurs if answers are so blurred that all are far below f*.
 
     A round costs O((n + m) t) for n points and m candidates, plus the samples of f*, plus
     O(m ``n_max_values``) for eq. 7.

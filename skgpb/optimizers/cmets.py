@@ -113,9 +113,10 @@ class ActiveCells:
         self.asked: set[tuple[int, int]] = set()
 
     def available(self, pending: Collection[IndirectCell]) -> list[IndirectCell]:
-        """Return the cells that can be asked, by depth and index; if none is left, asked cells.
+        """Return the cells that can be the next query, by depth and index.
 
-        These are the leaves and their children, without the pending cells.
+        These are the leaves and their children, without the pending cells. If none is left, they
+        are the earlier queries.
         """
         nodes = self.leaves | self.children
         waiting = {(query.depth, query.index) for query in pending}
@@ -127,7 +128,7 @@ class ActiveCells:
         return [self._tree.cell(node) for node in sorted(free)]
 
     def farthest(self, pending: Collection[IndirectCell]) -> IndirectCell | None:
-        """Return the cell farthest from all asked and pending cells.
+        """Return the cell farthest from all answered and pending cells.
 
         It is one of the coarsest available cells below the root; None if there is none.
         """
@@ -184,7 +185,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     Conditional max-value entropy tree search (CMETS) maximises f from averages over cells or
     windows, where a finer resolution costs more.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------

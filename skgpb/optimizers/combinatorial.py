@@ -470,7 +470,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         ]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with those of the campaigns as ``name__parameter`` if ``deep``.
+        """Return the parameters; if ``deep``, also ``name__parameter`` of each campaign.
 
         Parameters
         ----------
@@ -655,7 +655,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return named
 
     def _give_arms(self, optimizers: list[Search], X: np.ndarray | None) -> None:
-        """Start the optimizers; those without arms get the different rows of their columns of X."""
+        """Start the optimizers; one without arms gets the different rows of its columns of X."""
         armless = [i for i, optimizer in enumerate(optimizers) if optimizer.arms is None]
         if armless and X is None:
             raise NotFittedError(
@@ -936,7 +936,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     @property
     @reading_log
     def history_(self) -> np.ndarray:
-        """Every allocation told since the start, a structured array.
+        """Every answered allocation since the start, a structured array.
 
         Fields: ``round`` (from 1); ``descriptor`` (2 n_features,), the box [lower, upper] around
         the arms, whose sides are 0 if the arms are points; ``choice`` (n_campaigns,), the indices

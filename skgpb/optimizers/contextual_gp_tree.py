@@ -89,9 +89,9 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     >>> round(opt.recommend(context={"heat": 0.3}).params["dose"], 1)
     0.3
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. ``bounds`` is the
-    box of the actions, and ``kernel`` is over rows [context, action]. Sums and products of a
-    context and an action kernel are written with :class:`~skgpb.kernels.Columns`, see Examples.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`. ``bounds`` is
+    the box of the actions, and ``kernel`` is over rows [context, action]. Write sums and products
+    of a context and an action kernel with :class:`~skgpb.kernels.Columns`, see Examples.
     If neither ``context_bounds`` nor ``bounds`` is given, ``fit`` derives both from X.
 
     Parameters
@@ -170,8 +170,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     *Recommendation.* The paper has no rule of recommendation. ``recommend(context=...)`` returns
     the relevant cell with the highest posterior mean.
 
-    *Batches.* Queries of other contexts stay pending until they are told. Pending queries shrink
-    the posterior standard deviations for the queries after them.
+    *Batches.* Queries of other contexts stay pending until their answers arrive. Pending queries
+    shrink the posterior standard deviations for the queries after them.
 
     Examples
     --------

@@ -28,7 +28,7 @@ __all__ = ["DAGPUCBOptimizer"]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DAGPUCBOptimizer(BaseUCBOptimizer):
-    r"""Small cumulative regret on up to some thousand arms, with a known kernel.
+    r"""Small cumulative regret on up to some thousand arms, with a given kernel.
 
     >>> from skgpb import DAGPUCBOptimizer
     >>> opt = DAGPUCBOptimizer(bounds={"x": (0, 10)}, random_state=0)
@@ -45,7 +45,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     with w_t(x') the posterior probability that x' is the best arm. A round costs O(n_arms^2) if the
     covariances of all pairs are kept, and otherwise O(n_arms t) for each arm with w_t > 0.
 
-    Other parameters are those of :class:`~skgpb.optimizers.BaseUCBOptimizer`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.BaseUCBOptimizer`.
 
     Parameters
     ----------

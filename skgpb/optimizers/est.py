@@ -37,7 +37,7 @@ class ESTOptimizer(Search):
     m is the expected maximum of independent arms [Wang2016]_, computed exactly. The largest reward
     is no lower bound of m here, because noise may have raised it. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------

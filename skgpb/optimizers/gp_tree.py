@@ -62,7 +62,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
     maximise an acquisition function over the whole domain, the cost of a round is linear in the
     dimension: O(d K + m t) for m cells and t distinct queries.
 
-    Other parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.PartitionSearch`.
 
     Parameters
     ----------

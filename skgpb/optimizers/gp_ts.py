@@ -38,7 +38,7 @@ class GPTSOptimizer(GainUCBOptimizer):
     beyond 1,000 arms. In a box, where candidates change, the posterior covariance is factorised,
     O(n_arms^2 (t + n_arms)).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     for Euclidean balls. A round takes O(m t) for m balls and t distinct queries, plus the time of
     the oracle.
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         run = self.run_
         self._following = self._beta(run.n_told + 2)
         ball = query.index if isinstance(query, Ball) else -1
-        # If the ball was shrunk after it was asked, the answer is about the larger ball.
+        # If the ball has shrunk since ``ask`` returned it, the answer is about the larger ball.
         same = isinstance(query, Ball) and (
             run.params.feedback == "center" or query.depth == self.domain_.depth[ball]
         )

@@ -52,9 +52,9 @@ class GPOOOptimizer(PartitionSearch):
     Optimistic tree search (Algorithm 1). The oracle answers with the noisy average of f over a
     cell. A Gaussian process on f gives every leaf of an adaptive K-ary partition a posterior mean
     and standard deviation. A round takes at most O(m t) for m leaves and t distinct queries; with
-    thousands of leaves, only those that may be the best are evaluated.
+    thousands of leaves, only leaves that may be the best are evaluated.
 
-    Other parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.PartitionSearch`.
 
     Parameters
     ----------
@@ -69,19 +69,19 @@ class GPOOOptimizer(PartitionSearch):
     random_state : int, RandomState instance or None, default=None
         Seed of all that is random: draws, candidates in a box, and restarts of the optimizer.
     expansion : {"posterior", "before", "after"}, default="posterior"
-        Rule that decides which cells are split. Line 6 of the paper tests the cell that was asked;
-        its standard deviation may be read as the one before the reward of the round or after it.
-        "posterior" tests every leaf with its deviation after the reward, so that no evaluation is
-        spent on a cell whose average follows from answers about its neighbours. From 3,072 leaves
-        on it tests only the cell that was asked.
+        Rule that decides which cells are split. Line 6 of the paper tests the cell of the query,
+        and its standard deviation can be read as the one "before" the reward of the round or
+        "after" it. "posterior" tests every leaf with its deviation after the reward, so that no
+        evaluation is spent on a cell whose average follows from answers about its neighbours. From
+        3,072 leaves on it tests only the cell of the query.
 
     Notes
     -----
     *Ties.* Leaves whose b-values agree within a relative 1e-9 tie. Ties go to the lowest depth,
     then to the lowest index.
 
-    *Counted rows.* Where answers come with their ``count``, see :meth:`tell`, ``min_members`` is
-    the minimum number of rows of a cell that is split, asked again or recommended.
+    *Counted rows.* Where answers come with their ``count``, see :meth:`tell`, the search splits,
+    repeats and recommends only cells of at least ``min_members`` rows.
 
     *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
     has any, the one with the highest posterior mean.
@@ -242,5 +242,5 @@ class GPOOOptimizer(PartitionSearch):
 
     @property
     def _splits_left(self) -> int:
-        """Number of cells that the search may still split before they are asked."""
+        """Number of cells that the search may still split before they are answered."""
         return (defaults.MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)

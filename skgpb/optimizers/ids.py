@@ -29,9 +29,9 @@ unlikely to be the best. With :math:`w = x - \hat x`
 "full" information is about f itself, :math:`\tfrac12 \log(1 + s^2(a) / \sigma^2(a))`, as in
 [Kirschner2018]_.
 
-*The ratio* of a query is :math:`\Delta^2 c(a) / I(a)`. The query with the smallest ratio is asked.
-Since the gap is the same for all queries, no distribution over several queries has a smaller ratio
-[Russo2018]_. If no ratio is above :math:`\Psi`, the sum of gaps over a budget B is at most
+*The ratio* of a query is :math:`\Delta^2 c(a) / I(a)`. ``ask`` returns the query with the smallest
+ratio. Since the gap is the same for all queries, no distribution over several queries has a smaller
+ratio [Russo2018]_. If no ratio is above :math:`\Psi`, the sum of gaps over a budget B is at most
 :math:`\sqrt{\Psi B \sum I}`, as with equal costs.
 
 References
@@ -83,7 +83,7 @@ class IDSOptimizer(Search):
     cost per unit of information [Kirschner2020]_. The information is about the difference between
     the target with the largest posterior mean and its strongest rival.
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------

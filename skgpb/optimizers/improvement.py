@@ -40,7 +40,7 @@ class EIOptimizer(Search):
     The incumbent is the largest posterior mean of all arms, not the best reward, which noise may
     have raised. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class PIOptimizer(Search):
     The incumbent is the largest posterior mean of all arms, not the best reward, which noise may
     have raised. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------

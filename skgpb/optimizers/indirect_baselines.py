@@ -115,8 +115,8 @@ class AnswerModel:
         Parameters
         ----------
         answers : tuple of ndarrays or None
-            The rows of all queries, their answers and the noise variances, to replace those of this
-            model, if the noise variances were learned again. None keeps its answers.
+            The rows of all queries, their answers and their noise variances, which replace the data
+            of this model if the noise variances were learned again. None keeps the data.
         units : tuple of float
             Centre and scale of the answers.
         **settings
@@ -247,7 +247,7 @@ class IndirectEIOptimizer(IndirectBaseline):
 
     It asks the query with the largest expected improvement of g, and recommends the maximum of f.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ class IndirectPIOptimizer(IndirectBaseline):
 
     It asks the query that most probably improves g, and recommends the maximum of f.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class IndirectUCBOptimizer(IndirectBaseline):
     It asks the query with the highest upper confidence bound of g, and recommends the maximum of f.
     Costs are added up in ``spent_`` but do not change the choice.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------
@@ -422,7 +422,7 @@ class IndirectMESOptimizer(IndirectBaseline):
     It asks the query with the most information about the maximum of g, and recommends the maximum
     of f.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class IndirectParameters(ModelParameters):
     A query a is answered with a noisy conditional expectation E[f(X) | A = a]. The target is the x
     where f itself is largest. Which class is for which problem: :ref:`which-class`.
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class IndirectParameters(ModelParameters):
         Method that learns the hyperparameters of a given ``kernel`` from the answers, by
         marginal likelihood. None keeps them. The default kernel is always learned.
         "consistent", if queries are chosen by the posterior of f, uses several length scales in
-        turn and drops those for which no f of the norm in ``guarantee`` fits the answers
+        turn and drops a length scale if no f of the norm in ``guarantee`` fits the answers
         (:doc:`/user_guide/guarantees`).
     relearn : "growing", "doubling", int or None, default="growing"
         When to refit: whenever the number of observations has grown by a quarter or doubled
@@ -136,8 +136,8 @@ class IndirectParameters(ModelParameters):
     n_points : int, default=2500
         Number of points of the domain on which draws of f are maximised.
     n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers count. None means 10, up to 25 with a narrow
+        Size of the initial design: distinct queries, spread evenly, before the first query by the
+        acquisition function. Earlier answers count. None means 10, up to 25 with a narrow
         blur on the line, and 0 if the kernel of f is given or queries differ in cost.
     model_noise : "auto" or float, default="auto"
         Variance of the error of the learned p(x | a), which is added to the noise of every answer.
@@ -467,10 +467,10 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     @property
     @reading_log
     def history_(self) -> np.ndarray:
-        """Every answer told since the start, a structured array.
+        """Every answer since the start, a structured array.
 
         Fields: ``round`` (from 1); ``descriptor`` (2 q,), the box [lower, upper] of the query;
-        ``reward``; ``mean`` and ``std``, the posterior of the answer before it was told, std
+        ``reward``; ``mean`` and ``std``, the prediction of the answer before it arrived, std
         without its noise; the row ``a`` and ``cost`` of the query.
         """
         check_is_fitted(self, "bounds_")
@@ -488,7 +488,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     """Base class for your own acquisition function over indirect queries: rows, or a box of rows.
 
     A subclass implements :meth:`acquisition`. :class:`~skgpb.IndirectTargetsOptimizer` has it as a
-    parameter. Other parameters are those of :class:`~skgpb.optimizers.IndirectParameters`.
+    parameter. Other parameters are inherited from :class:`~skgpb.optimizers.IndirectParameters`.
 
     Parameters
     ----------
@@ -525,9 +525,9 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
 
     *Ties.* Ties go to the query nearest to the centre of the candidates.
 
-    *Repeats.* A query is asked again, up to four times in all, if its answers lie two standard
-    deviations above their prediction from all other answers. They may be on a peak as narrow as the
-    blur. Repeats need a learned kernel and learned noise.
+    *Repeats.* ``ask`` returns a query again, up to four times in all, if its answers lie two
+    standard deviations above their prediction from all other answers. They may be on a peak as
+    narrow as the blur. Repeats need a learned kernel and learned noise.
 
     *Batches.* ``ask(n)`` chooses each query given the expected answers to pending queries.
     """
@@ -636,7 +636,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         ), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
-        """Return the unit of scores in which ties are found: 1 per unit cost, at most 1.
+        """Return the unit of scores for the comparison of ties: 1 per unit cost, at most 1.
 
         None means that the scores themselves have a size.
         """

@@ -33,7 +33,7 @@ class KGOptimizer(Search):
     search asks the query whose answer is expected to raise the largest posterior mean of a target
     most, per unit cost [Frazier2009]_.
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -73,8 +73,9 @@ class KGOptimizer(Search):
     such cells are queries, because its answer needs no model. If costs differ, at least half of
     the total cost is spent on these cells.
 
-    *Ties.* Gains that agree within a relative 1e-9 tie, and the first query is asked. If no answer
-    could change the decision, the query with the largest uncertainty per unit cost is asked.
+    *Ties.* Of gains that agree within a relative 1e-9 the first one counts as the largest. If no
+    answer could change the decision, ``ask`` returns the query with the largest uncertainty per
+    unit cost.
 
     *Batches.* ``ask(n)`` chooses each query given the expected answers to pending queries.
 

@@ -44,7 +44,7 @@ class MESOptimizer(Search):
     With ``queries`` or ``targets``, as for :class:`~skgpb.KGOptimizer`, the information is about
     the maximum over the targets, per unit cost.
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------

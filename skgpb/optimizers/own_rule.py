@@ -67,7 +67,7 @@ class TargetsOptimizer(Search, RuleFirst):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
     point x where f itself is largest. :class:`~skgpb.CMESOptimizer` does the same with max-value
     entropy search.
 
-    Other parameters are those of :class:`~skgpb.optimizers.IndirectSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.IndirectSearch`.
 
     Parameters
     ----------

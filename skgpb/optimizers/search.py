@@ -155,7 +155,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _target_sizes: TargetSizes | None = None
     _has_costs = True
     _cost_model: CostModel
-    # Cost of all answers told since the start.
+    # Cost of all answers since the start.
     _spent: float
 
     # -- the rule ---------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     @abstractmethod
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the acquisition function of each query, before its cost is taken into account.
+        """Return the acquisition function of each query, not divided by its cost.
 
         Parameters
         ----------
@@ -345,11 +345,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
     ) -> int:
-        """Return ``slot``, or another slot if its query was asked before and gains less.
+        """Return ``slot``, or another slot if its query is a repeat and gains less.
 
         The gain is the expected increase of the largest mean by an answer, per unit cost. The
-        result has the largest gain among all queries that were asked and the new query with the
-        best score.
+        result has the largest gain among all answered and pending queries and the new query with
+        the best score.
         """
         asked, rows = self._observed_rows_with(self.run_.pending), self.domain_.rows
         if not (asked == rows[slot]).all(axis=1).any():
@@ -365,12 +365,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return argmax_among(gains, both[::-1])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
-        """Return the slots of the queries that may be asked; None if all may be.
+        """Return the slots of the queries that ``ask`` may return; None for all.
 
         Raises
         ------
         AllPendingError
-            If no query may be asked.
+            If ``ask`` may return no query.
         """
         run = self.run_
         pending = list(run.pending)
@@ -439,7 +439,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self.run_
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
-        # Failed queries do not count, but nothing near them is asked again.
+        # A failed query does not count, but the design has no other query near it.
         failed = self._rows_of_queries([query for _, query, _ in run.failures])
         if not (run.n_told or run.pending or len(failed)):
             # An invalid rule raises its error before anything is evaluated.
@@ -760,8 +760,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
 
-    Other parameters are those of :class:`~skgpb.optimizers.ModelParameters`. Which class is for
-    which problem: :ref:`which-class`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`. Which class is
+    for which problem: :ref:`which-class`.
 
     Parameters
     ----------
@@ -801,8 +801,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Maximum number of candidates in a box; with ``queries`` and ``targets`` the number of
         candidate points or cells of each.
     n_initial : int, default=None
-        Size of the initial design: distinct queries, spread evenly, that are asked before the
-        acquisition function is used. Earlier answers near a query of the design replace it. Cells
+        Size of the initial design: distinct queries, spread evenly, before the first query by the
+        acquisition function. Earlier answers near a query of the design replace it. Cells
         have all sizes in turn, or the sizes of ``targets`` if ``kernel`` is None and such cells
         cost no more than others. In a box every value of a list occurs about equally often. None
         means 0 with a kernel and 10 without. If only the recommendation counts (EI,
@@ -867,18 +867,18 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). It is used as soon as it
     predicts better than the rate of success does. The value of a query is then discounted by its
-    probability of success: an improbable success counts as the worst answer so far. Queries that
-    hardly ever succeed are not asked while others are left. The recommendation is an answered
+    probability of success: an improbable success counts as the worst answer so far. ``ask`` returns
+    no query that hardly ever succeeds while others are left. The recommendation is an answered
     query, or a target that succeeds almost surely.
 
     *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
     the answers that came with the outcome. The improvement of a query upon the best answered query
     within all limits is weighted by the probability that the limits hold, as in [Gardner2014]_ for
     expected improvement. While no answered query is within all limits, it is the improvement upon
-    the worst answer. Queries whose probability is below 0.5 % are not asked while others are left.
-    The knowledge gradient may ask queries beyond the limits, if these are the most informative
-    about targets within. The recommendation is an answered query that keeps all limits with a
-    probability of at least 95 %, or another such target, or else the target of the largest
+    the worst answer. ``ask`` returns no query whose probability is below 0.5 % while others are
+    left. The knowledge gradient may ask queries beyond the limits, if these are the most
+    informative about targets within. The recommendation is an answered query that keeps all limits
+    with a probability of at least 95 %, or another such target, or else the target of the largest
     probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
     standard deviations.
 

@@ -44,8 +44,8 @@ class Strategy(DocumentedMixin, BaseEstimator, ABC):
 
     Notes
     -----
-    Parameters are those of the constructor, or the fields of a dataclass. A run has a clone of the
-    strategy; :meth:`start` sets all attributes of the clone that are not parameters.
+    The parameters are the arguments of the constructor, or the fields of a dataclass. A run has a
+    clone of the strategy; :meth:`start` sets all attributes of the clone that are not parameters.
 
     A run that is loaded or was interrupted repeats the same calls, and these must have the same
     results. So all random numbers must come from ``rng``, and :meth:`recommend` must change
@@ -82,8 +82,8 @@ class Strategy(DocumentedMixin, BaseEstimator, ABC):
         Returns
         -------
         points : array-like of shape (d,) or (S, d)
-            Points of the box. The answer about several points is an average over them. The points
-            must not be those of a pending query.
+            Points of the box. The answer about several points is an average over them. They
+            must not be the points of a pending query.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 r"""Base class of tree searches with a user-defined rule: which leaf to ask, which leaves to split.
 
-The rule has two functions of the leaves of the tree (:class:`Leaves`): a score for each leaf, the
-largest of which is asked, and a mask of the leaves that are split into their children.
+The rule has two functions of the leaves of the tree (:class:`Leaves`): a score for each leaf,
+whose maximum is the next query, and a mask of the leaves that are split into their children.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Leaves:
     t : int
         The round that is played, counted from 1.
     rng : numpy.random.Generator
-        Random numbers of this round, which are the same whenever the round is asked again.
+        Random numbers of this round, the same at each call of ``ask`` in the round.
     """
 
     mean: np.ndarray
@@ -121,8 +121,8 @@ class TreeSearch(PartitionSearch):
     A subclass has two methods, :meth:`acquisition` and :meth:`splits`. This class has the model,
     its learning, batches, failures, files and recommendations, see :doc:`/development/new_tree`.
 
-    Thompson sampling asks the leaf that is best in a joint draw; here a leaf is split once it was
-    asked twice.
+    Thompson sampling asks for the leaf that is best in a joint draw; here a leaf is split after its
+    second answer.
 
     >>> from skgpb.optimizers import TreeSearch
     >>> class TreeThompsonOptimizer(TreeSearch):
@@ -136,7 +136,7 @@ class TreeSearch(PartitionSearch):
     >>> result.x.center.round(1)
     array([3.])
 
-    Other parameters are those of :class:`~skgpb.optimizers.PartitionSearch`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.PartitionSearch`.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class TreeSearch(PartitionSearch):
     @abstractmethod
     @locked
     def acquisition(self, leaves: Leaves) -> np.ndarray:
-        """Return a score for each leaf; the leaf with the largest score is asked.
+        """Return a score for each leaf; ``ask`` returns the leaf with the largest score.
 
         Parameters
         ----------

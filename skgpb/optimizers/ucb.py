@@ -107,7 +107,7 @@ class BaseUCBOptimizer(Search):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ class IGPUCBOptimizer(GainUCBOptimizer):
     GP-UCB with beta_t = (B + R / sqrt(alpha) sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t
     being the maximum information gain. A round costs O(n_arms t).
 
-    Other parameters are those of :class:`~skgpb.optimizers.Search`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.Search`.
 
     Parameters
     ----------
@@ -515,7 +515,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     The paper uses it to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
     O(n_arms t), O(n_arms^2) with weights over all arms.
 
-    Other parameters are those of :class:`~skgpb.optimizers.BaseUCBOptimizer`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.BaseUCBOptimizer`.
 
     Parameters
     ----------
