@@ -533,8 +533,8 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
     def validate() -> tuple[list[Any], list[str] | None]:
         if isinstance(reward, float) and isinstance(query, search._query_type):
             return [search._validate_answer(query, reward, alpha)], None  # in a round
-        inputs = search._inputs
-        told = inputs.told(query, reward, alpha, search._reward_ndim, search._validate_answer)
+        inputs, check = search._inputs, search._validate_answer
+        told = inputs.validate_answers(query, reward, alpha, search._reward_ndim, check)
         return told, inputs.names_in(query)
 
     observations, names = begin(search, validate)
