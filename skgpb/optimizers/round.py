@@ -263,7 +263,7 @@ class PosteriorAtRows(QueryTargetPosterior):
         targets = known.target_mean, known.target_var
         super().__init__((gp.offset, gp.scale), queries, targets)
 
-    @property
+    @cached_property
     def _queries(self) -> Functionals:
         return Functionals.of_rows(self._rows)
 
