@@ -167,8 +167,8 @@ def write_run(
     notes: Mapping[str, Any] | None,
 ) -> None:
     """Write the file of a run that has begun; the arguments are as for ``save``."""
-    writer, record = Writer(), optimizer.run_
-    parameters = encode_parameters(writer, record.parameters, omit)
+    writer, run = Writer(), optimizer.run_
+    parameters = encode_parameters(writer, run.parameters, omit)
     events = [_encode_event(writer, *event) for event in _omit_parameters(omit, optimizer._events)]
     document = {
         "format": FORMAT,
@@ -179,8 +179,8 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer.run_.seed,
         "feature_names": names_of(optimizer),
-        "times": [None if isnan(each) else each for each in record.times],
-        "batch": [writer.query(query) for query in record.evaluations.batch],
+        "times": [None if isnan(each) else each for each in run.times],
+        "batch": [writer.query(query) for query in run.evaluations.batch],
     }
     if notes is not None:
         document["notes"] = dict(notes)

@@ -139,12 +139,12 @@ class Replay:
             optimizer.run_.names = names
             if self._begins_with_fit:
                 optimizer.feature_names_in_ = np.array(names, dtype=object)
-        record = optimizer.run_
-        record.evaluations.batch = [optimizer._inputs.attach_names(query) for query in self._batch]
-        known = list(self._times)[: len(record.times)]
-        record.times[: len(known)] = known
+        run = optimizer.run_
+        run.evaluations.batch = [optimizer._inputs.attach_names(query) for query in self._batch]
+        known = list(self._times)[: len(run.times)]
+        run.times[: len(known)] = known
         if self._events and self._events[-1][0] != "set":
-            record.unwarned = []  # the run has warned already
+            run.unwarned = []  # the run has warned already
         return n_mismatches
 
     @property
@@ -246,16 +246,16 @@ def rebuild_in_place(optimizer: Any) -> Any:
     """
     if optimizer._dirty is None:  # another thread was faster
         return optimizer
-    record = optimizer.run_
+    run = optimizer.run_
     replay = Replay(
-        record.events[: optimizer._dirty],
+        run.events[: optimizer._dirty],
         optimizer.run_.seed,
         names=names_of(optimizer),
-        batch=record.evaluations.batch,
-        times=record.times,
+        batch=run.evaluations.batch,
+        times=run.times,
     )
     try:
-        built, _ = rebuild(type(optimizer), record.parameters, replay, lock=optimizer._lock)
+        built, _ = rebuild(type(optimizer), run.parameters, replay, lock=optimizer._lock)
     except Exception as error:
         error.add_note(
             "The run could not be rebuilt after an interrupted change. history_ and failed_ have "
@@ -263,9 +263,9 @@ def rebuild_in_place(optimizer: Any) -> Any:
         )
         raise
     new = built.run_
-    new.seen, new.unwarned = record.seen, record.unwarned
+    new.seen, new.unwarned = run.seen, run.unwarned
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
-    new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
+    new.evaluations.arrived, new.asked_again = run.evaluations.arrived, run.asked_again
     adopt_state(optimizer, built)
     return optimizer
 

@@ -804,14 +804,14 @@ class OutcomeModels:
         # By name: the model, the number of events it has observed, and its expected answers.
         self._known: dict[str, tuple[Model, int, ExpectedAnswers]] = {}
 
-    def model_of(self, name: str, record: Run, options: ModelOptions) -> Model:
+    def model_of(self, name: str, run: Run, options: ModelOptions) -> Model:
         """Return the model of an outcome, given all events of a run.
 
         Parameters
         ----------
         name : str
             Name of the outcome.
-        record : Run
+        run : Run
             The run.
         options : ModelOptions
             Options of the model of f.
@@ -819,15 +819,15 @@ class OutcomeModels:
         # Removed until it is complete: after an interruption the next call starts a new model.
         known = self._known.pop(name) if name in self._known else None
         model, n_seen, expected = known or (self._new(options), 0, ExpectedAnswers())
-        for i, (kind, *rest) in enumerate(record.events[n_seen:], n_seen):
+        for i, (kind, *rest) in enumerate(run.events[n_seen:], n_seen):
             if kind == "outcomes" and rest[1].get(name) is not None:
-                stratum = record.stratum_of_last(i)
+                stratum = run.stratum_of_last(i)
                 model = model.with_effects() if stratum else model
                 expected.forget()
                 model.observe(self._queries.rows_of_query(rest[0]), rest[1][name], stratum=stratum)
                 if model.is_due:
                     model = model.refit()
-        self._known[name] = model, len(record.events), expected
+        self._known[name] = model, len(run.events), expected
         return model
 
     def _new(self, options: ModelOptions) -> Model:
@@ -843,19 +843,19 @@ class OutcomeModels:
         return self._make(self._feedback.row_kernel(), options=own)
 
     def constraints(
-        self, record: Run, options: ModelOptions, expecting: bool
+        self, run: Run, options: ModelOptions, expecting: bool
     ) -> OutcomeConstraints | None:
         """Return the limits of a run with their posteriors; None if no outcome was measured.
 
         With ``expecting`` these are given the expected answers to the queries being evaluated.
         """
-        if not record.n_observations:
+        if not run.n_observations:
             return None
-        pending = record.evaluating if expecting else []
+        pending = run.evaluating if expecting else []
         row_sets = [self._queries.rows_of_query(query) for query in pending]
         known = []
-        for name, ends in checked_limits(record.params.limits).items():
-            if not (model := self.model_of(name, record, options)).n_answers:
+        for name, ends in checked_limits(run.params.limits).items():
+            if not (model := self.model_of(name, run, options)).n_answers:
                 continue
             noises = np.full(len(pending), model.alpha + model.model_noise)
             *_, expected = self._known[name]

@@ -474,9 +474,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         without its noise; the row ``a`` and ``cost`` of the query.
         """
         check_is_fitted(self, "bounds_")
-        run = self.run_
-        queries, record = self.domain_, run.first_events(self._dirty)
-        told = zip(record.history, record.told_queries(), strict=True)
+        queries, run = self.domain_, self.run_.first_events(self._dirty)
+        told = zip(run.history, run.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
         d, cost = len(queries.bounds), ("cost", np.float64)

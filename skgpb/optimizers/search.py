@@ -735,9 +735,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        run = self.run_
-        record = run.first_events(self._dirty)
-        told = zip(record.history, record.told_queries(), strict=True)
+        run = self.run_.first_events(self._dirty)
+        told = zip(run.history, run.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
         further = ("expanded", np.bool_), ("task", np.intp)
         return history_table(rows, self.n_features_in_, run.sign.convert, *further)
