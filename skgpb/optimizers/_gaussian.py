@@ -717,7 +717,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
         n, space = len(there), run.space if context is None else run.actions
-        bounds, seen = self.bounds_[n:], self._observed_points()[:, n:]
+        bounds, seen, gp = self.bounds_[n:], self._observed_points()[:, n:], self._model.process
 
         def at(points: np.ndarray) -> np.ndarray:
             return self._functionals_at(np.hstack([np.tile(there, (len(points), 1)), points]))
@@ -725,12 +725,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         def worth(cells: list[np.ndarray]) -> np.ndarray:
             """Return mean - caution * std of the averages over cells."""
             if not caution:
-                return averages(lambda points: self._model.process.moments(at(points)), cells)
+                return averages(lambda points: gp.moments(at(points)), cells)
             row_sets, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
             begins = range(0, len(row_sets), at_a_time)
-            found = [
-                self._model.process.moments(row_sets[i : i + at_a_time], std=True) for i in begins
-            ]
+            found = [gp.moments(row_sets[i : i + at_a_time], std=True) for i in begins]
             return np.concatenate([mean - caution * std for mean, std in found])
 
         sides = checked_sides(side, bounds, space)

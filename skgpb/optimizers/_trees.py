@@ -735,11 +735,9 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
-        front = prune_to_beam(front, self._slots_of(front), self._model.process.posterior, caution)
-        unit = self._model.tie_scale
-        return best_by_posterior(
-            self._model.process, domain, front, finest_depth, caution, unit, possible
-        )
+        gp, unit = self._model.process, self._model.tie_scale
+        front = prune_to_beam(front, self._slots_of(front), gp.posterior, caution)
+        return best_by_posterior(gp, domain, front, finest_depth, caution, unit, possible)
 
     # -- suboptimality gap --------------------------------------------------------------------
 
@@ -999,9 +997,8 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     def _track(self, moments: Moments | None = None) -> None:
         """Track every leaf in its slot; ``moments`` are their moments, if given."""
         row_sets = self.domain_.row_sets(0, self._tree.n_nodes)
-        self._model.process.track(
-            [row_sets[node] for node in self._tree.leaves.tolist()], moments=moments
-        )
+        leaves = [row_sets[node] for node in self._tree.leaves.tolist()]
+        self._model.process.track(leaves, moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         """Return the deepest level at which cells are split, for a kernel of answers."""
