@@ -189,22 +189,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         first = self._next_initial_query()
         return self._best_by_rule() if first is None else first
 
-    @property
-    def _answers_are_fixed(self) -> bool:
-        """True if a second answer to a query would be the same number."""
-        run = self.run_
-        return run.space is not None and run.space.asked_once
-
-    def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
-        if self._answers_are_fixed:
-            return None
-        again = super()._query_to_replicate(diagnosis)
-        unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
-        if unclear and self._next_initial_query() is None:
-            best = best_answered_query(self.domain_, self._model, "best_observed")
-            return None if best in self.run_.pending else best
-        return again
-
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> Round:
         """Return the posterior before the next round, the argument of acquisition functions.
@@ -313,57 +297,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
 
-    @property
-    def _repeats_for_gain(self) -> bool:
-        """True if the search repeats a query only if its answer may change the recommendation.
-
-        That is so if the kernel is learned, the queries are separate, and only the recommendation
-        counts. In a box of numbers there is a new point beside every earlier query.
-        """
-        run = self.run_
-        space = run.space
-        separate = not self.domain_.is_discretization or (space is not None and space.discrete)
-        learned = run.params.kernel is None
-        return separate and learned and self._seeks_simple_regret and self._is_observable
-
-    @property
-    def _is_exhausted(self) -> bool:
-        """True if every feasible query has an exact answer and only the recommendation counts."""
-        if not (
-            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
-        ):
-            return False
-        space, rows = self.run_.space, self.domain_.rows
-        if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
-            return False
-        left = ~self._feasibility(expecting=True).hopeless_mask(rows)
-        observed = self._model.process.observed
-        if len(observed) < left.sum() or self._model.diagnosis.noise != "none":
-            return False
-        return bool(membership_mask(rows[left], observed.rows).all())
-
-    def _prefer_new_query(
-        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
-    ) -> int:
-        """Return ``slot``, or another slot if its query is a repeat and gains less.
-
-        The gain is the expected increase of the largest mean by an answer, per unit cost. The
-        result has the largest gain among all answered and pending queries and the new query with
-        the best score.
-        """
-        asked, rows = self._observed_rows_with(self.run_.pending), self.domain_.rows
-        if not (asked == rows[slot]).all(axis=1).any():
-            return slot
-        known = membership_mask(rows, asked)
-        free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(expecting=True).hopeless_mask(rows)
-        new, again = free[~(known | hopeless)[free]], free[known[free]]
-        if not len(new):
-            return slot
-        both = np.append(again, argmax_among(values, new))
-        gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
-        return argmax_among(gains, both[::-1])
-
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that ``ask`` may return; None for all.
 
@@ -412,6 +345,80 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
         self.run_.close(query, reward, *self._model.to_user_units(mean, var), False)
+
+    # -- repeats ----------------------------------------------------------------------------
+    # The search asks a query again if its answer is suspect, or if no repeat shows yet whether
+    # answers have noise (``_query_to_replicate``). If the rule prefers a repeat and only the
+    # recommendation counts, the answer must promise more than a new query (``_prefer_new_query``).
+    # It never asks again for a number that is the same each time (``_answers_are_fixed``), and
+    # ``run`` ends if no answer can change anything (``_is_exhausted``).
+
+    @property
+    def _answers_are_fixed(self) -> bool:
+        """True if a second answer to a query would be the same number."""
+        run = self.run_
+        return run.space is not None and run.space.asked_once
+
+    def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
+        if self._answers_are_fixed:
+            return None
+        again = super()._query_to_replicate(diagnosis)
+        unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
+        if unclear and self._next_initial_query() is None:
+            best = best_answered_query(self.domain_, self._model, "best_observed")
+            return None if best in self.run_.pending else best
+        return again
+
+    @property
+    def _repeats_for_gain(self) -> bool:
+        """True if the search repeats a query only if its answer may change the recommendation.
+
+        That is so if the kernel is learned, the queries are separate, and only the recommendation
+        counts. In a box of numbers there is a new point beside every earlier query.
+        """
+        run = self.run_
+        space = run.space
+        separate = not self.domain_.is_discretization or (space is not None and space.discrete)
+        learned = run.params.kernel is None
+        return separate and learned and self._seeks_simple_regret and self._is_observable
+
+    def _prefer_new_query(
+        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
+    ) -> int:
+        """Return ``slot``, or another slot if its query is a repeat and gains less.
+
+        The gain is the expected increase of the largest mean by an answer, per unit cost. The
+        result has the largest gain among all answered and pending queries and the new query with
+        the best score.
+        """
+        asked, rows = self._observed_rows_with(self.run_.pending), self.domain_.rows
+        if not (asked == rows[slot]).all(axis=1).any():
+            return slot
+        known = membership_mask(rows, asked)
+        free = np.arange(len(values)) if free is None else free
+        hopeless = self._feasibility(expecting=True).hopeless_mask(rows)
+        new, again = free[~(known | hopeless)[free]], free[known[free]]
+        if not len(new):
+            return slot
+        both = np.append(again, argmax_among(values, new))
+        gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
+        return argmax_among(gains, both[::-1])
+
+    @property
+    def _is_exhausted(self) -> bool:
+        """True if every feasible query has an exact answer and only the recommendation counts."""
+        if not (
+            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
+        ):
+            return False
+        space, rows = self.run_.space, self.domain_.rows
+        if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
+            return False
+        left = ~self._feasibility(expecting=True).hopeless_mask(rows)
+        observed = self._model.process.observed
+        if len(observed) < left.sum() or self._model.diagnosis.noise != "none":
+            return False
+        return bool(membership_mask(rows[left], observed.rows).all())
 
     # -- parts of a round --------------------------------------------------------------------
 
