@@ -222,8 +222,8 @@ class BoxCandidates(ArmSet):
     def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
         """Return the largest prior standard deviation of a slope, over the unit cube.
 
-        ``deviations`` takes a block and rows of descriptors, and returns the standard deviations
-        of f at each of the rows minus the functional of the block.
+        ``deviations`` takes the rows of a functional and rows of points, and returns the standard
+        deviations of f at each of the points minus the functional.
         """
         lower, upper = self.bounds.T
         side = upper - lower

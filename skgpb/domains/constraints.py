@@ -167,8 +167,8 @@ class FeasibleSet:
 
         m = len(self.sides)
         low, high = self.limits.T
-        blocks = [self._choice_of(j) if in_steps else None for j in range(m)]
-        n_more = [0 if block is None else len(block[1]) for block in blocks]
+        choices = [self._choice_of(j) if in_steps else None for j in range(m)]
+        n_more = [0 if choice is None else len(choice[1]) for choice in choices]
         n = 2 * m + sum(n_more)  # numbers, distances to the goal, and the whole numbers of steps
         rows: list[tuple[dict[int, float], float, float]] = []
         for each in linear:
@@ -180,10 +180,10 @@ class FeasibleSet:
         upper = np.concatenate([high, np.full(m, np.inf), np.ones(sum(n_more))])
         whole = np.zeros(n)
         place = 2 * m
-        for j, block in enumerate(blocks):
-            if block is None:
+        for j, choice in enumerate(choices):
+            if choice is None:
                 continue
-            start, factors, most = block
+            start, factors, most = choice
             columns = {j: -1.0, **{place + i: f for i, f in enumerate(factors)}}
             rows.append((columns, -start, -start))
             upper[place : place + len(factors)] = most

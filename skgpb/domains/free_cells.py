@@ -16,9 +16,9 @@ from skgpb.utils.validation import check_inside
 class FreeCells(ArmSet):
     """Candidate cells of some sizes in a box; a point has size 0.
 
-    There are equally many of each size. Most of them fill the box evenly. A quarter in up to three
-    dimensions, and half in more, follow the posterior: they are at the best targets and around
-    them, at distances of every order of magnitude.
+    There are equally many cells of each size. In up to three dimensions a quarter of them, in more
+    dimensions half of them, are *local*: they lie at the best targets and around these, at
+    distances of every order of magnitude. The other cells fill the box evenly.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FreeCells(ArmSet):
     space : ParameterSpace, default=None
         Names of the sides of the box; None if they have none.
     tasks : ndarray of shape (n_sizes,), default=None
-        Index of the function that cells of each size average, if rows have a column for it.
+        For each size the index of the function that its cells average, if rows have that column.
     n_tasks : int, default=1
         Number of functions.
 
@@ -46,7 +46,7 @@ class FreeCells(ArmSet):
     size_of : ndarray of shape (n,)
         Index of the size of each cell.
     free : ndarray of shape (d,)
-        Whether a cell moves continuously along each side of the box.
+        True for the sides of the box along which cells move continuously.
     """
 
     _kept_fields = ("plain", "_next")
@@ -105,7 +105,7 @@ class FreeCells(ArmSet):
 
     @property
     def kind(self) -> str:  # type: ignore[override]
-        """Name of the cost groups: sizes, each with its cost and noise variance."""
+        """Name of a cost group, for messages: each size has its cost and noise variance."""
         if self.layout.task_column is not None:
             return "fidelity (and size of cells)"
         return "size of cells"
@@ -125,15 +125,15 @@ class FreeCells(ArmSet):
 
     @property
     def follows(self) -> bool:
-        """True if some members follow the posterior."""
+        """True: the local cells follow the posterior."""
         return True
 
     # -- places of the cells ----------------------------------------------------------------
 
     def placements_of(self, slot: int) -> Placements | None:
-        """Return the possible places of a cell of the same size, along continuous sides.
+        """Return the possible places of the cell in ``slot``, along continuous sides.
 
-        Along sides of separate values the cell keeps its values. None if no side is free.
+        Along the other sides it keeps its values. None if no side is continuous.
         """
         number = int(self.size_of[slot])
         limits, places = self.center_bounds[number], self.every_place()
@@ -156,7 +156,7 @@ class FreeCells(ArmSet):
         return np.column_stack([lower + half, upper - half])
 
     def rows_of_centers(self, centers: np.ndarray, number: int) -> np.ndarray:
-        """Return descriptor rows, without contexts, of cells of a size at these centres."""
+        """Return descriptor rows, without contexts, of cells of the size with index ``number``."""
         rows = self._boxes_at(centers, number)
         if self.layout.task_column is None:
             return rows
@@ -173,26 +173,26 @@ class FreeCells(ArmSet):
             lower[:, i], upper[:, i] = runs.T
         return np.hstack([lower, upper])
 
-    def _where_it_lies(self, centers: np.ndarray, number: int) -> np.ndarray:
-        """Return the centres (n, d) of the nearest possible cells of a size to these centres."""
+    def _nearest_centers(self, centers: np.ndarray, number: int) -> np.ndarray:
+        """Return the possible centres (n, d) of cells of a size that are nearest to ``centers``."""
         centers = np.clip(centers, *self.center_bounds[number].T)
         if not self._separate:
             return centers
         return self.layout.actions_layout.places(self.rows_of_centers(centers, number))
 
     def resample_all(self) -> None:
-        """Request that all cells that follow the posterior move at the next ``resample``."""
+        """Request that all local cells move at the next ``resample``."""
         self._next = -1
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
-        """Move some cells to the best targets and around them; return the indices that moved."""
+        """Move local cells to the best targets and around them; return the indices that moved."""
         return self._move(incumbents.places(), rng) if self._n_local else self.moving
 
     def _move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Move some cells to ``centers`` (k, d) and around them; return their indices.
+        """Move local cells to ``centers`` (k, d) and around them; return their indices.
 
-        At first all local cells move, and later a few at a time, in turn. Centres at which a cell
-        of the size lies already are left out.
+        The first call moves all local cells; a later call moves the next few, in turn. No cell
+        moves to a centre where another cell of its size lies.
         """
         plain = self.plain.copy()
         moved = []
@@ -205,9 +205,9 @@ class FreeCells(ArmSet):
             slots, limits = local[turn], self.center_bounds[number]
             stays = self.size_of == number
             stays[slots] = False
-            at = self._where_it_lies(centers, number)
+            at = self._nearest_centers(centers, number)
             others, same = places[stays], np.ones((len(at), np.count_nonzero(stays)), dtype=bool)
-            for axis, (low, high) in enumerate(limits):  # faster than over the last of three axes
+            for axis, (low, high) in enumerate(limits):  # faster than one array (k, n, d)
                 away = np.abs(others[:, axis] - at[:, axis, np.newaxis])
                 same &= away <= SAME_SIZE * (high - low)
             new = at[~same.any(axis=1)][: -(-each // 2)]
@@ -247,9 +247,10 @@ class FreeCells(ArmSet):
         return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Return the one of n cells of ``first_sizes`` in turn farthest from evaluated ones.
+        """Return the next cell of a design of n cells, whose sizes are ``first_sizes`` in turn.
 
-        They fill the box of the possible centres of their size.
+        It is the one farthest from all evaluated cells; None if the design is complete. The cells
+        of a size fill the box of its possible centres.
         """
         places = first_points(self.bounds, n, seed, len(failed))
         numbers = self.first_sizes[np.arange(len(places)) % len(self.first_sizes)]
@@ -258,14 +259,17 @@ class FreeCells(ArmSet):
             chosen, limits = numbers == number, self.center_bounds[number]
             share = (limits[:, 1] - limits[:, 0]) / np.where(side > 0.0, side, 1.0)
             at = limits[:, 0] + share * (places[chosen] - lower)
-            places[chosen] = self._where_it_lies(at, int(number))
+            places[chosen] = self._nearest_centers(at, int(number))
         i = self._next_place(places, n, known, failed)
         if i is None:
             return None
         return self.placed_arm(self.rows_of_centers(places[i : i + 1], int(numbers[i]))[0])
 
     def query_from_values(self, values: np.ndarray) -> Arm | None:
-        """Return the query of a point (n_sides + 1,), whose last entry is a function, or None."""
+        """Return the query of a point (n_sides + 1,) whose last entry is the index of a function.
+
+        None if ``values`` have another length, or if there is one function.
+        """
         n, n_sides = self.layout.n_context, self.layout.n_sides
         if self.layout.task_column is None or values.shape != (n_sides + 1,):
             return None
@@ -303,7 +307,7 @@ class FreeCells(ArmSet):
         unit = self.bounds[:, 1] - self.bounds[:, 0]
         sides, sizes = self._sides_in(query), self.sizes[numbers]
         if self._separate:
-            # Counts of values; a point has one.
+            # Along separate sides a size is a number of values; a point has one value.
             sizes = np.where(self.free, sizes, np.maximum(sizes, 1.0))
             unit = np.where(self.free, unit, 1.0)
         away = (np.abs(sizes - sides) / unit).max(axis=1)

@@ -623,7 +623,7 @@ class Scores:
     callback: Callable[[dict[str, Any], float], Any] | None
     #: Whether the callback has ended the search.
     ended: bool = False
-    #: Warp with which the score of each setting was told, by index of the setting.
+    #: Warp of the score of each setting at its ``tell``, by index of the setting.
     _told_by: dict[int, Warp] = field(default_factory=dict)
     #: Progress bar of the settings; None without ``progress``.
     bar: Any = None
@@ -639,14 +639,14 @@ class Scores:
     results: dict[str, Any] = field(default_factory=dict)
     _mean: np.ndarray = field(default_factory=lambda: np.empty(0))
     _noise: np.ndarray | None = field(default_factory=lambda: np.empty(0))
-    #: Queries with the keys of their settings, evaluated but not yet told to the engine.
+    #: Evaluated queries that the engine does not have yet, with the keys of their settings.
     _waiting: list[tuple[Any, list[bytes]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         #: Whether the engine has a Gaussian process, and so learns from points that it did not ask.
         self.learns: bool = "kernel" in self.engine.get_params(deep=False)
-        #: Whether the engine is a Search: it is told one warped score for each setting, and
-        #: failures as failures. A tree method is told unwarped means, and a bad score for failures.
+        #: Whether the engine is a Search: it gets one warped score for each setting, and failures
+        #: as failures. A tree method gets unwarped means, and a bad score for failures.
         self.is_search: bool = isinstance(self.engine, Search)
 
     @property
@@ -656,7 +656,7 @@ class Scores:
 
     @property
     def stuck(self) -> bool:
-        """True if queries wait for a finite score before they are told: ``ask`` repeats them."""
+        """True if queries without a finite score wait for ``tell``: ``ask`` repeats them."""
         return bool(self._waiting)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -666,8 +666,8 @@ class Scores:
     def evaluate(self, queries: list[Any]) -> int:
         """Evaluate the settings of the queries that have no score yet; return their number.
 
-        At most ``n_iter`` settings are evaluated in all. A query with a setting beyond them is not
-        told, because the search is over.
+        At most ``n_iter`` settings are evaluated in all. A query with a setting beyond them is
+        left out, because the search is over.
         """
         new: dict[bytes, np.ndarray] = {}
         answered = []
@@ -811,7 +811,7 @@ class Scores:
     def tell_waiting(self) -> None:
         """Tell the engine the waiting queries with their scores.
 
-        Without any finite score only a Search is told: failures, as failures.
+        Without any finite score only a Search gets them, as failures.
         """
         finite = self._mean[np.isfinite(self._mean)]
         if not (len(finite) or self.is_search):
@@ -897,7 +897,7 @@ class Scores:
         return (judge.refit() if judge.learns else judge).process
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
-        """Draw a point with a setting without scores; return [point], or [] if none is found."""
+        """Draw a point whose setting has no scores; return [point], or [] if no draw succeeds."""
         for _ in range(MOST_DRAWS // 1000):
             points = as_coordinates(rng.uniform(size=(1000, self.space.n_axes)))
             for point, row in zip(points, self.space.columns(points), strict=True):

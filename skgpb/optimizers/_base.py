@@ -60,7 +60,7 @@ from skgpb.utils.validation import (
 )
 from skgpb.utils.warnings import warn
 
-# -- Ties in a grid search whose scores do not depend on the parameters of a search ----------------
+# -- Warning of a grid search over parameters that ``score`` does not depend on --------------------
 
 # Memory: number of data sets whose last score is kept: one for each split of a cross-validation.
 REMEMBERED = 64
@@ -119,7 +119,7 @@ class BaseBanditOptimizer(
     #: Replay of an earlier run, while this one is rebuilt from it; None otherwise.
     _replay: Replay | None = None
 
-    #: Parameters whose columns name the features if they are tables and the sides have no names.
+    #: Parameters that may be tables: their columns name the features if the sides have no names.
     _tables: ClassVar[tuple[str, ...]] = ("arms", "pool", "queries", "targets")
 
     #: Class that converts the user's queries, points and answers.
@@ -159,7 +159,7 @@ class BaseBanditOptimizer(
 
     #: Methods of :meth:`recommend`; the first one is the default.
     _methods: ClassVar[tuple[RecommendMethod, ...]] = ("posterior", "paper")
-    #: Whether the search can compare a recommendation with the alternatives, without contexts.
+    #: Whether the search can compare its recommendation with alternatives, if it has no contexts.
     _compares: bool = False
 
     #: Whether queries have costs, so that ``max_cost`` may limit a run.
@@ -180,12 +180,12 @@ class BaseBanditOptimizer(
 
     #: Fields that files keep, in addition to the fields of base classes and subclasses.
     _kept_fields: ClassVar[tuple[str, ...]] = ("run_",)
-    # Answers have noise variances instead of weights: a meta-estimator has none to route.
+    # Answers have noise variances instead of weights, so a meta-estimator has no weights to route.
     __metadata_request__score = {"sample_weight": UNUSED}
 
     #: Parameters that a run reads at its start only: new values wait for the next ``fit``.
     _at_start: ClassVar[frozenset[str]] = AT_START
-    #: Parameters whose new values wait as well if ``arms``, ``queries`` or ``targets`` wait.
+    #: Parameters that also wait if ``arms``, ``queries`` or ``targets`` have new values.
     _of_sets: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -250,7 +250,7 @@ class BaseBanditOptimizer(
         """
 
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
-        """Warn if the last ``n_answers`` answers lack a limited outcome for the first time.
+        """Warn of the first answers without a limited outcome: the last ``n_answers`` answers.
 
         The loop calls this after every answer, with the outcomes of that answer.
         """
@@ -287,7 +287,7 @@ class BaseBanditOptimizer(
         return snapshot_of(self)
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
-        """Restore a snapshot right after the start of a run that has all its events already."""
+        """Restore a snapshot, after the start of a run and with all its events in place."""
         inputs = self._inputs
         for query in [each[1] for each in self.run_.events if each[0] in OF_QUERIES]:
             inputs.attach_names(query)
@@ -333,7 +333,7 @@ class BaseBanditOptimizer(
 
     @property
     def _contexts(self) -> Contexts | NoContexts:
-        """The box of contexts; an object that is false if there are none."""
+        """The box of contexts; a false object (``NoContexts``) if the search has none."""
         if not (self._needs_contexts or self._params.context_bounds is not None):
             return NoContexts(type(self).__name__, self._get_param_names())
         box = vars(self).get("bounds_", np.empty((0, 2)))
@@ -405,7 +405,8 @@ class BaseBanditOptimizer(
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
         context : array-like of shape (d_c,), number or dict, default=None
-            The present context, if there are ``context_bounds``; later ``query.context``.
+            The present context, if there are ``context_bounds``. The query has it as
+            ``query.context``.
         another : bool, default=False
             Whether to choose new queries although some are pending, for workers that call ``ask``
             one by one. Otherwise ``ask`` returns the same queries until the next ``tell``.
@@ -647,8 +648,8 @@ class BaseBanditOptimizer(
     def _repeat_events(self, events: Sequence[Event]) -> Self:
         """Return an optimizer to which these events have happened; this one does not change.
 
-        So users correct or remove an answer although others have followed it. Leave out all
-        "learned" events after the first change: the hyperparameters are refitted then.
+        This is how an earlier answer is corrected or removed. Leave out all "learned" events after
+        the first change: the hyperparameters are refitted then.
         """
         return loop.repeat_events(self, events)
 

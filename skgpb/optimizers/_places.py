@@ -73,7 +73,7 @@ SideLengths = float | Sequence[float] | np.ndarray | Mapping[str, float]
 #: Returns the scores of several cells, given the points (S, d) of each.
 Worth = Callable[[list[np.ndarray]], np.ndarray]
 
-# Memory: points per block, and cells per block, of at most 100 points each.
+# Memory: points, and cells of at most 100 points each, at a time.
 POINTS_AT_A_TIME, CELLS_AT_A_TIME = 3200, 32
 # Accuracy: positions that are compared before the best are improved, sweeps over the neighbours of
 # the best run of separate values, and neighbours along one side.

@@ -354,7 +354,7 @@ class Rivals(Comparison):
         self._rows = rows
 
     def row_sets(self) -> list[np.ndarray]:
-        """Return each row as a block, followed by the rows of the recommendation."""
+        """Return each row of a rival as a set, and last the rows of the recommendation."""
         return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
 
 

@@ -14,7 +14,7 @@ from skgpb.surrogate.draws import DENSE, PosteriorDraws, posterior_root
 from skgpb.surrogate.gaussian_process import JITTERS, GaussianProcess
 
 # Memory: number of covariances that are computed at once (32 MB).
-BLOCK = 2**22
+COVARIANCES_AT_ONCE = 2**22
 
 
 def pending_downdate(
@@ -125,7 +125,7 @@ class PairCovariances:
 
     def batches(self, slots: np.ndarray) -> Iterator[np.ndarray]:
         """Yield parts of ``slots`` whose rows fit into memory together."""
-        size = max(1, BLOCK // max(1, len(self.gp.tracked)))
+        size = max(1, COVARIANCES_AT_ONCE // max(1, len(self.gp.tracked)))
         for start in range(0, len(slots), size):
             yield slots[start : start + size]
 

@@ -42,12 +42,12 @@ __all__ = ["OnlineGaussianProcessRegressor"]
 
 
 def default_kernel() -> Kernel:
-    """Return the default of scikit-learn's GaussianProcessRegressor, with all of it learned."""
+    """Return ``ConstantKernel(1.0) * RBF(1.0)``, of which ``fit`` learns both parameters."""
     return ConstantKernel(1.0) * RBF(1.0)
 
 
 def single_or_many(y: Any) -> np.ndarray:
-    """Return targets (n,) or (n, q) with q > 1: a single column becomes (n,)."""
+    """Return targets as an array (n,), or (n, q) if there are q > 1 columns."""
     y = np.asarray(y, dtype=np.float64)
     check_squares(y, "y")
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -76,7 +76,7 @@ class OnlineGaussianProcessRegressor(
     ----------
     kernel : Kernel, default=None
         Covariance of the observed functionals. None stands for
-        ``ConstantKernel(1.0) * RBF(1.0)``, both learned.
+        ``ConstantKernel(1.0) * RBF(1.0)``; :meth:`fit` learns both parameters.
     alpha : float or ndarray of shape (n_samples,), default=1e-10
         Noise variance added to the diagonal, in units of the normalised targets; an array
         holds one value for each sample given to :meth:`fit`.
@@ -86,7 +86,8 @@ class OnlineGaussianProcessRegressor(
     n_restarts_optimizer : int, default=0
         Number of further starts, drawn log-uniformly from the bounds.
     normalize_y : bool, default=False
-        Whether to centre and scale targets to unit variance, by all targets observed so far.
+        Whether to subtract the mean of all targets observed so far, and divide by their standard
+        deviation.
     copy_X_train : bool, default=True
         Accepted for compatibility; training inputs are always copied because they grow.
     n_targets : int, default=None
@@ -262,7 +263,7 @@ class OnlineGaussianProcessRegressor(
     def predict(
         self, X: Points, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return the posterior mean at X, and standard deviations or covariance on demand.
+        """Return the posterior mean at X, and on request standard deviations or the covariance.
 
         Parameters
         ----------
@@ -358,7 +359,7 @@ class OnlineGaussianProcessRegressor(
         eval_gradient : bool, default=False
             Whether to return the gradient in theta as well; needs ``theta``.
         clone_kernel : bool, default=True
-            If False ``kernel_`` itself gets ``theta``.
+            Whether ``kernel_`` keeps its hyperparameters; False sets them to ``theta``.
 
         Returns
         -------
@@ -473,7 +474,7 @@ class OnlineGaussianProcessRegressor(
         mean, std = self.process_.tracked_moments()
         return (mean, std) if return_std else mean
 
-    # -- starting and adding, inputs validated ------------------------------------------------
+    # -- start, observe and learn, from validated inputs ---------------------------------------
 
     @locked
     def _start(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Self:
@@ -495,7 +496,7 @@ class OnlineGaussianProcessRegressor(
         return self._begin(GaussianProcess(kernel, n_columns, origin))
 
     def _begin(self, process: GaussianProcess) -> Self:
-        """Start with a process without observations."""
+        """Start with ``process``, which has no observations."""
         self.n_features_in_: int = process.n_columns
         self.process_: GaussianProcess = process
         self._seen: list[np.ndarray] = []
@@ -506,7 +507,7 @@ class OnlineGaussianProcessRegressor(
 
     @locked
     def _with_model(self, model: Model) -> Self:
-        """Return a regressor with the process of a model: this one, if it has it, or a copy."""
+        """Return this regressor if it has the process of ``model``, otherwise a copy with it."""
         if self.process_ is model.process:
             return self
         out = copy(self)
@@ -546,7 +547,7 @@ class OnlineGaussianProcessRegressor(
             self._learn(X, (y - units[0]) / units[1], noise)
             if self.optimizer is not None and self.kernel_.n_dims:
                 warn_at_bounds(self.kernel_)
-        # Here noise is in units of the normalised targets, as in scikit-learn.
+        # From units of the normalised targets, as in scikit-learn, to the user's units.
         noise = noise * process.scale**2
         process.observe_all(X, y[:, 0] if many else y, noise, merge=not many)
         if many:

@@ -33,7 +33,7 @@ LEFT_OUT = 0.01
 # MB).
 MOST_RIVALS_AT_ONCE = 1000
 # Memory: number of normal variates that are drawn at once (32 MB).
-BLOCK = 2**22
+VARIATES_AT_ONCE = 2**22
 
 
 class SuboptimalityGap:
@@ -223,7 +223,7 @@ class SuboptimalityGap:
             return (mean + rng.standard_normal((n, len(root))) @ root).max(axis=1)
 
         def draw(n: int, rng: np.random.Generator) -> np.ndarray:
-            size = max(1, BLOCK // len(some))
+            size = max(1, VARIATES_AT_ONCE // len(some))
             return np.concatenate([some_draws(min(size, n - i), rng) for i in range(0, n, size)])
 
         return draw
