@@ -462,7 +462,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
         rows = self._functionals_at(np.atleast_2d(best))
-        return Rivals(self.targets_.rows[some], gp, rows, self._widths)
+        return Rivals(self.targets_.rows[some], gp, rows, self._widths, self._model.possible(gp))
 
     @property
     @reading_log

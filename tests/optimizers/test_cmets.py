@@ -324,3 +324,27 @@ def test_a_list_that_is_too_long_is_not_asked_in_part():
         optimizer.ask(500)
     assert optimizer.run_.pending == twin.run_.pending and optimizer.run_.events == twin.run_.events
     assert optimizer.ask(2) == twin.ask(2)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_a_hill_between_the_cells_is_not_ruled_out(noise):
+    # Averages over cells hardly show how high the narrow hill is.
+    def f(x):
+        return 0.7 * np.exp(-30.0 * (x - 0.3) ** 2) + np.exp(-300.0 * (x - 0.8) ** 2)
+
+    def answer(cell):
+        x = np.linspace(cell.lower[0], cell.upper[0], 200)
+        return float(f(x).mean() + noise * rng.normal())
+
+    top = f(np.linspace(0.0, 1.0, 10_001)).max()
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        search = CMETSOptimizer(
+            bounds=[(0, 1)],
+            max_depth=4,
+            cost=lambda depth: 1.0 + depth,
+            alpha=0.01**2,
+            random_state=seed,
+        )
+        result = search.run(answer, max_cost=60)
+        assert top - f(np.ravel(result.x)[0]) <= result.gap < 1.0

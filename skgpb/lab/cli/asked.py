@@ -15,12 +15,12 @@ import numpy as np
 from scipy.stats import norm
 
 from skgpb.lab.cli.arguments import UsageError
-from skgpb.lab.cli.features import FeatureLimits, side_limits
+from skgpb.lab.cli.features import FeatureLimits, box_limits
 from skgpb.lab.cli.tables import MIN_GROUP_ROWS, fewest_rows, search_values
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.tables import MemoryTable
-from skgpb.lab.tables.asking import AskedGroup, AskedSearch, Oracle, search_by_asking
-from skgpb.lab.tables.conditions import Categories, Range, Subgroup
+from skgpb.lab.tables.asking import AskedSearch, Oracle, search_by_asking
+from skgpb.lab.tables.conditions import Subgroup
 
 # By default the smallest group has one row in this number of rows.
 GROUPS = 64
@@ -72,53 +72,25 @@ class AskedResult:
     neighbours: Sequence[str] = ()
     enough: str | None = None
 
-    # -- conditions of groups ---------------------------------------------------------------
+    # -- groups -----------------------------------------------------------------------------
 
     @property
     def members(self) -> np.ndarray:
         """Rows of the recommended group, shape (n_members,)."""
         return self.search.group.rows
 
-    @property
-    def is_whole(self) -> bool:
-        """True if the recommended group has all rows."""
-        return len(self.members) == self.memory.n_rows
-
     @cached_property
     def limits(self) -> list[FeatureLimits]:
-        """Limits of the recommended group on its features."""
-        return self.group_limits(self.search.subgroup)
+        """Conditions of the recommended group, the most important features first."""
+        return self._box_limits(self.search.subgroup)
 
-    def group_limits(self, box: Subgroup) -> list[FeatureLimits]:
-        """Return the limits of a group on each feature, the most important features first."""
-        columns = {column.name: column for column in self.features}
-        sides = {name: box[name] for name in self.effects if name in box}
-        return [
-            side_limits(columns[name], self._as_categories(columns[name], side))
-            for name, side in sides.items()
-        ]
+    def group_limits(self, index: int) -> list[FeatureLimits]:
+        """Return the conditions of a group of the search, the most important features first."""
+        box = self.memory.shape.subgroup(self.search.groups[index].inside)
+        return self._box_limits(self.memory.tidied(box))
 
-    def _as_categories(self, column: Column, side: Range | Categories) -> Range | Categories:
-        """Return the categories in a range of the codes of a column; other sides are unchanged."""
-        if column.name not in self.neighbours or not isinstance(side, Range):
-            return side
-        inside = side.holds(np.arange(len(column.labels), dtype=float))
-        labels = tuple(np.array(column.labels, dtype=object)[inside])
-        return Categories(labels, side.missing)
-
-    def group_box(self, group: AskedGroup) -> Subgroup:
-        """Return the conditions of a group, with ends of few digits."""
-        return self.memory.tidied(self.memory.shape.subgroup(group.inside))
-
-    @property
-    def where(self) -> str:
-        """Condition that selects the rows of the recommended group from the file."""
-        return self.write_condition(self.limits)
-
-    def write_condition(self, limits: list[FeatureLimits]) -> str:
-        """Write the condition that selects the rows of a group from the file."""
-        sides = (limit.condition for limit in limits)
-        return " and ".join(filter(None, [*self.conditions, *sides]))
+    def _box_limits(self, box: Subgroup) -> list[FeatureLimits]:
+        return box_limits(self.features, box, self.effects, self.neighbours)
 
     # -- averages ---------------------------------------------------------------------------
 
@@ -158,7 +130,8 @@ class AskedResult:
     @cached_property
     def gain(self) -> tuple[float, float]:
         """Gain of the group over the average of the whole table, and its standard deviation."""
-        return (0.0, 0.0) if self.is_whole else self._difference(self.search.index, 0)
+        whole = len(self.members) == self.memory.n_rows
+        return (0.0, 0.0) if whole else self._difference(self.search.index, 0)
 
     @property
     def gain_interval(self) -> tuple[float, float]:

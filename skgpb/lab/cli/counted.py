@@ -1,153 +1,156 @@
-"""The report of a search of visible rows, in memory or in a database."""
+"""The evidence for a group of visible rows, in memory or in a database."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from skgpb.lab.cli.html_report import Report
-from skgpb.lab.cli.words import LISTED, count, number, percent
+from skgpb.lab.cli.finding import Finding
+from skgpb.lab.cli.words import count, listed, number
+
+# Numbers of the evidence for other programs.
+ENTRIES = (
+    *("verdict", "p_value", "new_rows_average", "new_rows_interval", "true_average"),
+    *("true_average_of_table", "outliers_count_as", "counted_average", "counted_average_of_table"),
+    "missing_code",
+)
+SCOPE = "That holds for tables like this one, and says nothing about causes."
 
 
-@dataclass(frozen=True)
-class Words:
-    """Texts of a report on a search, in addition to the numbers of its result.
+@dataclass(frozen=True, kw_only=True)
+class CountedFinding(Finding):
+    """A group of visible rows, with the verdict about new ones.
 
     Attributes
     ----------
-    source : str
-        The table, and the part of it that was searched.
-    sides : mapping of str to str
-        The conditions of the group, by features.
-    where : str
-        Condition that selects the rows of the group; empty for all rows.
-    chance : str
-        The evidence that the group may be chance.
-    verdict : str
-        The evidence for the verdict.
-    runner_up : str
-        The next best group; empty if there is none.
-    how : str
-        The method, in a line.
-    method : str
-        The method in sentences, for readers who do not know it.
-    remarks : sequence of str
-        Possible errors in the table.
+    verdict : {"real", "chance"}
+        Whether there is a group that chance alone does not explain.
+    p_value : float
+        p-value of the test.
+    new_rows_average, new_rows_interval : float or None, list of float or None
+        Expected average of new rows, and its interval; None for both if they are unknown.
+    true_average, true_average_of_table, counted_average, counted_average_of_table : float
+        Averages over the group and over the table, of the targets and of the clipped targets.
+    outliers_count_as : list of float or None
+        Limits to which the target is clipped; None if it is not.
+    missing_code : float or None
+        Value of the target that looks like a code for missing values.
+    chance, test : str
+        How often a group as good comes about by chance, and the result of the test, for people.
+    how, outliers : str
+        The method in a line, and where the outliers are, for people.
+    extremes : tuple of float
+        The smallest and the largest target.
+    without_code : str
+        Condition that leaves out the rows with ``missing_code``.
+    together : str
+        Remark that rows seem to belong together; empty if they do not.
+    luck : float or None
+        Expected loss of the average from these rows to new ones, if it is known.
+    sizes : sequence of dict
+        Groups of other sizes, the largest first, with what new rows of them average.
     """
 
-    source: str
-    sides: Mapping[str, str]
-    where: str
-    chance: str
     verdict: str
-    runner_up: str
+    p_value: float
+    new_rows_average: float | None
+    new_rows_interval: list[float] | None
+    true_average: float
+    true_average_of_table: float
+    outliers_count_as: list[float] | None
+    counted_average: float
+    counted_average_of_table: float
+    missing_code: float | None
+    chance: str
+    test: str
     how: str
-    method: str
-    remarks: Sequence[str]
+    outliers: str
+    extremes: tuple[float, float]
+    without_code: str
+    together: str = ""
+    luck: float | None = None
+    sizes: Sequence[dict[str, Any]] = ()
 
+    def _entries(self) -> dict[str, Any]:
+        """Return the numbers, for other programs."""
+        return {name: getattr(self, name) for name in ENTRIES}
 
-def make_report(result: dict[str, Any], words: Words) -> Report:
-    """Return the report on a result."""
-    headline = _headline(result, words)
-    lines = [escape(line) for line in headline]
-    if words.sides and not _is_whole(result):
-        sides = (f"<strong>{escape(each)}</strong> {escape(s)}" for each, s in words.sides.items())
-        rows, average = count(result["n_members"], "row"), number(result["counted_average"], 4)
-        group = f"The {rows} with {' and '.join(sides)}"
-        lines.insert(0, f"{group} average <strong>{average}</strong>.")
-    return Report(
-        title=f"{result['sought'].capitalize()} average of {result['target']}",
-        source=words.source,
-        rows=_rows(result, words),
-        remarks=[[remark] for remark in words.remarks],
-        conclusion="".join(f"<p>{line}</p>" for line in lines),
-        method=words.method.format_map(result),
-        headline=headline,
-    )
+    @property
+    def headline(self) -> list[str]:
+        """Whether there is a group, and the average that new rows are expected to have."""
+        if self.is_whole:
+            return [f"No group has a {self.better} average than the whole table."]
+        if self.verdict == "chance":
+            return [f"The group may be chance: {self.chance}."]
+        verdict, new = "The group is real", self._new_rows(4)
+        if new:
+            verdict += (
+                f": new rows of it are expected to average {new[0]} ({new[1]} to {new[2]} with "
+                f"95 % probability), all rows {number(self.counted_average_of_table, 4)}"
+            )
+        return [f"{verdict}.", SCOPE]
 
+    @property
+    def conclusion(self) -> list[str]:
+        """The headline as HTML, after the conditions of the group and its average."""
+        if self.is_whole or not self.sides:
+            return super().conclusion
+        average = f"<strong>{number(self.counted_average, 4)}</strong>"
+        return [f"{self._named_rows()} average {average}.", *super().conclusion]
 
-def _is_whole(result: dict[str, Any]) -> bool:
-    """Return whether the recommended group has all rows."""
-    return result["n_members"] == result["n_rows"]
+    def _new_rows(self, digits: int = 6) -> list[str]:
+        """Write the expected average of new rows, and the ends of its interval; empty if None."""
+        new = [self.new_rows_average, *(self.new_rows_interval or [])]
+        return [number(each, digits) for each in new if each is not None]
 
+    @property
+    def statements(self) -> list[tuple[str, str]]:
+        """Names and texts of the lines on the group, its averages, the verdict and the method."""
+        average, whole = number(self.counted_average), number(self.counted_average_of_table)
+        text, new = f"{average}, of the whole table {whole}", self._new_rows()
+        # Only if the two averages differ by more than rounding, as they are printed.
+        if self.luck is not None and self.luck > 0 and new[0] != average:
+            text += f"; about {number(self.luck, 3)} of this is luck"
+        lines = [*super().statements, ("average of these rows", text)]
+        if not self.is_whole:
+            if new:
+                text = f"{new[0]} expected, with 95 % probability between {new[1]} and {new[2]}"
+                lines.append(("average of new rows", text))
+            word = "higher" if self.minimizes else "lower"
+            gains = self.effects.items()
+            effects = [f"{name} ({number(abs(x), 3)} {word} without it)" for name, x in gains]
+            lines += [("verdict", f"{self.verdict}: {self.test}"), *self._compared()]
+            lines.append(("what matters", listed(effects)))
+            for i, each in enumerate(self.sizes):
+                new = [each["new_rows_average"], *(each["new_rows_interval"] or [])]
+                text = f"{count(each['n_members'], 'row')}, {each['group']}: "
+                if new[0] is None:
+                    text += "too few rows to say what new ones average"
+                else:
+                    average, low, high = (number(x, 4) for x in new)
+                    text += f"new rows {average} ({low} to {high})"
+                lines.append(("" if i else "other sizes", text))
+        return [*lines, ("how it was found", self.how)]
 
-def _headline(result: dict[str, Any], words: Words) -> list[str]:
-    """Describe in sentences whether there is a group, and the expected average of new rows."""
-    if _is_whole(result):
-        word = "lower" if result["sought"] == "lowest" else "higher"
-        return [f"No group has a {word} average than the whole table."]
-    if result["verdict"] == "chance":
-        return [f"The group may be chance: {words.chance}."]
-    new, whole = result["new_rows_average"], number(result["counted_average_of_table"], 4)
-    verdict = "The group is real"
-    if new is not None:
-        low, high = result["new_rows_interval"]
-        verdict += (
-            f": new rows of it are expected to average {number(new, 4)} ({number(low, 4)} to "
-            f"{number(high, 4)} with 95 % probability), all rows {whole}"
-        )
-    return [f"{verdict}.", "That holds for tables like this one, and says nothing about causes."]
-
-
-def _rows(result: dict[str, Any], words: Words) -> list[tuple[str, str]]:
-    """Return the lines of the report as pairs of name and text."""
-    n, is_whole = result["n_members"], _is_whole(result)
-    rows = [
-        ("recommended group", f"{count(n, 'row')}, {percent(n / result['n_rows'])} of the table")
-    ]
-    rows += [(f"  {name}", text) for name, text in words.sides.items()]
-    rows += [("exactly these rows", words.where)] if words.where else []
-    whole = number(result["counted_average_of_table"])
-    average = f"{number(result['counted_average'])}, of the whole table {whole}"
-    luck, new = result.get("optimism"), result["new_rows_average"]
-    # Only if the two averages differ by more than rounding, as they are printed.
-    if luck is not None and luck > 0 and number(new) != number(result["counted_average"]):
-        average += f"; about {number(luck, 3)} of this is luck"
-    rows.append(("average of these rows", average))
-    if result["new_rows_average"] is not None and not is_whole:
-        low, high = result["new_rows_interval"]
-        text = (
-            f"{number(result['new_rows_average'])} expected, with 95 % probability between "
-            f"{number(low)} and {number(high)}"
-        )
-        rows.append(("average of new rows", text))
-    if not is_whole:
-        rows.append(("verdict", f"{result['verdict']}: {words.verdict}"))
-        rows += [("runner-up", words.runner_up)] if words.runner_up else []
-        word = "higher" if result["sought"] == "lowest" else "lower"
-        rows.append(("what matters", _effects(result["effects_of_features"], word)))
-    return [*rows, ("how it was found", words.how)]
-
-
-def _effects(effects: dict[str, float], word: str) -> str:
-    """Describe by how much the average is higher or lower without each condition."""
-    largest = list(effects.items())[:LISTED]
-    texts = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in largest]
-    more = len(effects) - LISTED
-    return ", ".join(texts) + (f" and {more} more" if more > 0 else "")
-
-
-def missing_code_remark(code: float, target: str, where: str) -> str:
-    """Write that a value looks like a code for missing values, and how to leave it out."""
-    return (
-        f"{code:,.6g} is often the value of {target}, far from all others. If it stands for a "
-        f"missing value, leave these rows out: --where {where}"
-    )
-
-
-def outlier_remark(result: dict[str, Any], where: str, extremes: tuple[float, float]) -> str:
-    """Write where outliers are, and to which values they are clipped.
-
-    ``extremes`` are the smallest and the largest target.
-    """
-    low, high = result["outliers_count_as"]
-    beyond = [low] * (extremes[0] < low) + [high] * (extremes[1] > high)
-    counted = " or ".join(number(end, 4) for end in beyond)
-    return (
-        f"Values far from all others, perhaps mistyped{where}. In the search, the verdict and all "
-        f"averages above they count as {counted}. As they are, these rows average "
-        f"{number(result['true_average'])} and the whole table "
-        f"{number(result['true_average_of_table'])}."
-    )
+    @property
+    def remarks(self) -> list[list[str]]:
+        """Remarks on a code for missing values, rows that belong together, and outliers."""
+        remarks = []
+        if self.missing_code is not None:
+            remarks.append(
+                f"{self.missing_code:,.6g} is often the value of {self.target}, far from all "
+                "others. If it stands for a missing value, leave these rows out: --where "
+                f"{self.without_code}"
+            )
+        remarks += [self.together] if self.together else []
+        if self.outliers_count_as:
+            (low, high), (least, most) = self.outliers_count_as, self.extremes
+            ends = " or ".join(number(x, 4) for x in [low] * (least < low) + [high] * (most > high))
+            remarks.append(
+                f"Values far from all others, perhaps mistyped{self.outliers}. In the search, the "
+                f"verdict and all averages above they count as {ends}. As they are, these rows "
+                f"average {number(self.true_average)} and the whole table "
+                f"{number(self.true_average_of_table)}."
+            )
+        return [[remark] for remark in remarks]

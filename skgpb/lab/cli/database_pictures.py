@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skgpb.lab.cli import pictures
 from skgpb.lab.cli.asked import QUANTILE_95
-from skgpb.lab.cli.exact_pictures import AVERAGES, panel_of_effects
-from skgpb.lab.cli.pictures import Panel
+from skgpb.lab.cli.pictures import AVERAGES, Panel, panel_of_averages, panel_of_effects
 from skgpb.lab.tables import Levels, Moments
 from skgpb.lab.tables.conditions import Categories, Condition, Subgroup
-from skgpb.plotting._axes import label_color
 
 
 def make_panels(table: Any, box: Subgroup, average: float) -> list[Panel]:
@@ -40,36 +39,29 @@ def make_panels(table: Any, box: Subgroup, average: float) -> list[Panel]:
         names.sort(key=lambda name: -abs(average - without[name]))
         effects = {name: abs(average - without[name]) for name in names}
         panels.append(panel_of_effects(table.target, effects))
-    rest = " of the rows that meet the other conditions" if len(box) > 1 else ""
     sides = dict(box.conditions)
     return panels + [
-        _profile(table, levels[name], sides.get(name), seen[name], rest)
+        panel_of_averages(
+            partial(_draw_profile, levels[name], sides.get(name), seen[name]),
+            name, table.target, table.mean, len(box),
+        )
         for name in names[: pictures.PROFILES]
         if levels[name].n_values > 1
-    ]
+    ]  # fmt: skip
 
 
-def _profile(table: Any, levels: Levels, side: Condition | None, seen: Moments, rest: str) -> Panel:
-    """Return a panel of the averages along one feature, without rows whose value is missing."""
+def _draw_profile(levels: Levels, side: Condition | None, seen: Moments, ax: Any) -> None:
+    """Draw the averages along one feature, without rows whose value is missing."""
     n = levels.n_values
     seen = Moments(seen.n[:n], seen.mean[:n], seen.variance[:n])
-
-    def draw(ax: Any) -> None:
-        if levels.kind == "category":
-            among = side.among if isinstance(side, Categories) else ()
-            chosen = [label in among for label in levels.labels]
-            mean = np.where(seen.n > 0, seen.mean, np.nan)
-            pictures.draw_categories(ax, chosen, mean, _interval_ends(seen), AVERAGES)
-            pictures.label_categories(
-                ax.xaxis, [format_value(each) for each in levels.labels], chosen
-            )
-        else:
-            _draw_numbers(ax, levels.edges, side, seen)
-        ax.axhline(table.mean, color=label_color(ax), lw=0.8, ls=":")
-        pictures.finish_profile(ax, levels.name, f"average {table.target}")
-
-    caption = f"Average {table.target} by {levels.name}{rest}"
-    return Panel(draw, f"{caption}. Dotted: all rows.")
+    if levels.kind != "category":
+        _draw_numbers(ax, levels.edges, side, seen)
+        return
+    among = side.among if isinstance(side, Categories) else ()
+    chosen = [label in among for label in levels.labels]
+    mean = np.where(seen.n > 0, seen.mean, np.nan)
+    pictures.draw_categories(ax, chosen, mean, _interval_ends(seen), AVERAGES)
+    pictures.label_categories(ax.xaxis, [format_value(each) for each in levels.labels], chosen)
 
 
 def _draw_numbers(ax: Any, edges: Sequence[Any], side: Condition | None, seen: Moments) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
-import skgpb
 from skgpb.exceptions import DatabaseError, ScansSpentError
 from skgpb.lab.cli.arguments import UsageError, rows_or_share, whole
-from skgpb.lab.cli.counted import Words, make_report, missing_code_remark, outlier_remark
+from skgpb.lab.cli.counted import CountedFinding
 from skgpb.lab.cli.database_pictures import format_value, make_panels
 from skgpb.lab.cli.features import describe_side
-from skgpb.lab.cli.files import check_drawing, check_outputs, write_json, write_report
+from skgpb.lab.cli.files import check_drawing, check_outputs
+from skgpb.lab.cli.finding import Finding, describe_rival
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.tables import check_table, default_min_rows, fewest_rows, row_count
-from skgpb.lab.cli.words import count, number
+from skgpb.lab.cli.words import count, listed
 from skgpb.lab.datasets.credentials import find_secrets, safe_address, safe_name
 from skgpb.utils.install import install_command
+
+if TYPE_CHECKING:
+    from skgpb.lab.sql import IbisTable
+    from skgpb.lab.sql.search import DatabaseSubgroup
 
 # Options that can be combined with --sql; all others are about rows in memory, or about questions.
 WITH_SQL = {
@@ -29,12 +32,12 @@ SMALLEST_P = 1e-6
 # The method for readers who do not know it: of all searches, and of a sample, or of all rows.
 METHOD = "The database was asked for counts and averages, and no row left it."
 OF_SAMPLE = (
-    "A sample of the rows was searched for the box with the {sought} average, side by side, and "
+    "A sample of the rows was searched for the box with the {} average, side by side, and "
     "what was found was averaged over all rows. The verdict and the average that new rows are "
     "expected to have come from the rows outside the sample: those had no part in the choice."
 )
 OF_ALL = (
-    "All rows were searched for the box with the {sought} average, side by side. The verdict and "
+    "All rows were searched for the box with the {} average, side by side. The verdict and "
     "the average that new rows are expected to have come from two more searches, each of one half "
     "of the rows: the other half had no part in the choice."
 )
@@ -93,7 +96,7 @@ def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParse
     return True
 
 
-def search_database(arguments: argparse.Namespace) -> None:
+def search_database(arguments: argparse.Namespace) -> Finding:
     """Search a table of a database."""
     try:
         from skgpb.lab.sql import IbisTable, find_in_database
@@ -130,89 +133,73 @@ def search_database(arguments: argparse.Namespace) -> None:
     finally:
         if expression is not None:
             expression.get_backend().disconnect()
-    source = safe_address(arguments.sql)
+    return _finding(found, table, arguments, least, panels)
+
+
+def _finding(
+    found: DatabaseSubgroup,
+    table: IbisTable,
+    arguments: argparse.Namespace,
+    least: int,
+    panels: list[Panel],
+) -> Finding:
+    """Say what was found in a table of a database."""
+    source, target, n, left_out = safe_address(arguments.sql), arguments.target, table.n_rows, ""
     if arguments.table is not None:
         source = f"table {arguments.table} of {source}"
-    result = {
-        "command": arguments.command,
-        "source": source,
-        "answers": "exact",
-        "features": arguments.features,
-        "target": arguments.target,
-        "sought": "lowest" if arguments.minimize else "highest",
-        "n_rows": n,
-        "n_rows_without_target": table.n_missing,
-        "n_members": found.n,
-        "where": found.where,
-        "verdict": found.verdict,
-        "p_value": found.p_value,
-        "new_rows_average": found.new_rows_average,
-        "new_rows_interval": found.new_rows_interval and list(found.new_rows_interval),
-        "true_average": found.mean,
-        "true_average_of_table": table.true_mean,
-        "n_outliers": table.n_outliers,
-        "outliers_count_as": table.limits and list(table.limits),
-        "runner_up": found.runner_up
-        and dict(zip(("where", "n_members", "counted_average"), found.runner_up, strict=True)),
-        "effects_of_features": found.effects,
-        "missing_code": table.missing_code,
-        "counted_average": found.counted_mean,
-        "counted_average_of_table": table.mean,
-        "n_scans": table.n_scans,
-        "n_rows_searched": found.n_sample,
-        "n_questions": found.n_asked,
-        "seed": arguments.seed or 0,
-        "parameters": {"min_rows": least},
-        "version": skgpb.__version__,
-    }
-    sides = {name: describe_side(found.subgroup[name], format_value) for name in found.subgroup}
-    report = make_report(result, make_words(result, sides, table.extremes))
-    write_report(
-        report.lines,
-        [
-            ("result", arguments.output, partial(write_json, result)),
-            ("report", arguments.report, partial(report.write_page, panels)),
-        ],
-    )
-
-
-def make_words(
-    result: dict[str, Any], sides: dict[str, str], extremes: tuple[float, float]
-) -> Words:
-    """Return the texts of the report on a search of a table in a database."""
-    left_out, other = result["n_rows_without_target"], result["runner_up"]
-    rows = count(result["n_rows"], "row")
-    rows += f" ({left_out:,} without {result['target']} left out)" if left_out else ""
-    p = f"= {result['p_value']:.2g}" if result["p_value"] > SMALLEST_P else f"< {SMALLEST_P:g}"
-    runner_up = ""
-    if other is not None:
-        group = f"{count(other['n_members'], 'row')}, WHERE {other['where']}"
-        runner_up = f"{group}: {number(other['counted_average'])}"
-    sampled = result["n_rows_searched"] < result["n_rows"]
-    return Words(
-        source=f"{result['source']}, {rows}",
-        sides=sides,
-        where=f"WHERE {result['where']}",
-        chance="a search finds groups as good in tables without any",
-        verdict=f"p {p}, by rows that had no part in the choice",
+    if table.n_missing:
+        left_out = f" ({table.n_missing:,} without {target} left out)"
+    p = f"= {found.p_value:.2g}" if found.p_value > SMALLEST_P else f"< {SMALLEST_P:g}"
+    runner_up, rival, code = None, "", table.missing_code
+    if found.runner_up is not None:
+        where, n_members, mean = found.runner_up
+        runner_up = {"n_members": n_members, "where": where, "counted_average": mean}
+        rival = describe_rival(n_members, f"WHERE {where}", mean)
+    low, high = table.limits or table.extremes
+    wild = listed([f"{x:,.6g}" for x in table.extremes if not low <= x <= high], n=table.n_outliers)
+    method = OF_SAMPLE if found.n_sample < n else OF_ALL
+    return CountedFinding(
+        command=arguments.command,
+        source=source,
+        table=f"{source}, {count(n, 'row')}{left_out}",
+        answers="exact",
+        features=arguments.features,
+        target=target,
+        minimizes=arguments.minimize,
+        n_rows=n,
+        n_members=found.n,
+        sides={name: describe_side(found.subgroup[name], format_value) for name in found.subgroup},
+        where=found.where,
+        exactly=f"WHERE {found.where}",
+        effects=found.effects,
         runner_up=runner_up,
-        how=f"{result['n_scans']:,} queries to the table, {result['n_questions']:,} to "
-        f"{count(result['n_rows_searched'], 'row')} of it",
-        method=f"{METHOD} {OF_SAMPLE if sampled else OF_ALL}",
-        remarks=_remarks(result, extremes),
+        rival=rival,
+        verdict=found.verdict,
+        p_value=found.p_value,
+        new_rows_average=found.new_rows_average,
+        new_rows_interval=found.new_rows_interval and list(found.new_rows_interval),
+        true_average=found.mean,
+        true_average_of_table=table.true_mean,
+        outliers_count_as=table.limits and list(table.limits),
+        counted_average=found.counted_mean,
+        counted_average_of_table=table.mean,
+        missing_code=code,
+        chance="a search finds groups as good in tables without any",
+        test=f"p {p}, by rows that had no part in the choice",
+        how=f"{table.n_scans:,} queries to the table, {found.n_asked:,} to "
+        f"{count(found.n_sample, 'row')} of it",
+        method=f"{METHOD} {method.format('lowest' if arguments.minimize else 'highest')}",
+        outliers=f", in {count(table.n_outliers, 'row')}: {wild}",
+        extremes=table.extremes,
+        without_code="" if code is None else f"with {target} <> {code:.15g}",
+        panels=lambda: panels,
+        more={
+            "n_rows_without_target": table.n_missing,
+            "n_outliers": table.n_outliers,
+            "n_scans": table.n_scans,
+            "n_rows_searched": found.n_sample,
+            "n_questions": found.n_asked,
+        },
+        seed=arguments.seed or 0,
+        parameters={"min_rows": least},
     )
-
-
-def _remarks(result: dict[str, Any], extremes: tuple[float, float]) -> list[str]:
-    """Return remarks on a code for missing values and on outliers, whose rows are unknown."""
-    remarks, code, target = [], result["missing_code"], result["target"]
-    if code is not None:
-        remarks.append(missing_code_remark(code, target, f"with {target} <> {code:.15g}"))
-    if n := result["n_outliers"]:
-        low, high = result["outliers_count_as"]
-        outliers = [f"{each:,.6g}" for each in extremes if not low <= each <= high]
-        more = f" and {n - len(outliers):,} more" if n > len(outliers) else ""
-        remarks.append(
-            outlier_remark(result, f", in {count(n, 'row')}: {', '.join(outliers)}{more}", extremes)
-        )
-    return remarks

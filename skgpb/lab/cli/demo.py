@@ -15,10 +15,9 @@ from skgpb.lab.cli.arguments import (
     whole,
 )
 from skgpb.lab.cli.asked import search_by_averages
+from skgpb.lab.cli.averaged import make_finding
 from skgpb.lab.cli.files import check_outputs, check_picture, write_json, write_report
 from skgpb.lab.cli.pictures import PIXELS, draw_photograph
-from skgpb.lab.cli.report import make_report
-from skgpb.lab.cli.result import make_result
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.photograph import load_flower
 from skgpb.lab.tables.asking import NoisyAverages
@@ -66,13 +65,13 @@ def _demo(arguments: argparse.Namespace) -> None:
     axes = zip(PIXELS, places.T, strict=True)
     columns = [Column(name, "numbers", values) for name, values in axes]
     found = search_by_averages(columns, oracle, arguments)
-    result = make_result(found, oracle, brightness, arguments, "flower.jpg")
     height, width = image.shape[:2]
-    report = make_report(found, result, f"a photograph of {width} x {height} pixels")
+    photograph = f"a photograph of {width} x {height} pixels"
+    finding = make_finding(found, oracle, brightness, arguments, "flower.jpg", photograph)
     write_report(
-        report.lines,
+        finding.lines,
         [
-            ("result", output, partial(write_json, result)),
+            ("result", output, partial(write_json, finding.to_json())),
             ("map", plot, lambda name: draw_photograph(found, image).savefig(name)),
         ],
     )

@@ -1,69 +1,41 @@
-"""``search`` if rows are visible and answers exact: the result and its report."""
+"""``search`` if rows are visible and answers exact."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-import skgpb
 from skgpb.lab.cli.arguments import UsageError
-from skgpb.lab.cli.counted import Words, missing_code_remark, outlier_remark
-from skgpb.lab.cli.features import FeatureLimits, side_limits
+from skgpb.lab.cli.counted import CountedFinding
+from skgpb.lab.cli.exact_pictures import make_panels
+from skgpb.lab.cli.features import box_limits, describe_group, write_condition
+from skgpb.lab.cli.finding import Finding, describe_rival, where_option
 from skgpb.lab.cli.tables import SearchTable, default_min_rows, fewest_rows, search_values
 from skgpb.lab.cli.where import quote_column
-from skgpb.lab.cli.words import count, describe_group, number, percent, shell_quote
+from skgpb.lab.cli.words import count, listed, percent, shell_quote
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.dates import iso_date
 from skgpb.lab.tables import MemoryTable
 from skgpb.lab.tables.checks import missing_code, repeats
-from skgpb.lab.tables.conditions import Subgroup
-from skgpb.lab.tables.finding import Finding, find_and_judge
+from skgpb.lab.tables.finding import JudgedGroup, Size, find_and_judge
+from skgpb.lab.tables.verdict import LEVEL
 
 # Number of outliers in a remark.
 NAMED = 5
-# Letters of the longest condition in a report; longer ones, of hundreds of categories, are for
-# programs.
-LONGEST = 2_000
 # Options of searches that ask questions.
 ABOUT_QUESTIONS = ("alpha", "stop_within")
 
 
-@dataclass(frozen=True)
-class ExactResult:
-    """Result of a search of visible rows, in terms of the columns of the file.
-
-    Attributes
-    ----------
-    finding : Finding
-        The group and the verdict.
-    table : SearchTable
-        The table that was searched.
-    target : str
-        Name of the column whose average was sought.
-    """
-
-    finding: Finding
-    table: SearchTable
-    target: str
-
-    @cached_property
-    def limits(self) -> list[FeatureLimits]:
-        """Conditions of the recommended group, the most important feature first."""
-        return self.group_limits(self.finding.subgroup, list(self.finding.effects()))
-
-    def group_limits(self, box: Subgroup, order: list[str] | None = None) -> list[FeatureLimits]:
-        """Return the conditions of a group, by default in the order of its features."""
-        columns = {column.name: column for column in self.table.features}
-        return [side_limits(columns[name], box[name]) for name in order or box]
-
-    def write_condition(self, limits: list[FeatureLimits]) -> str:
-        """Write the condition that selects the rows of a group from the file."""
-        sides = (limit.condition for limit in limits)
-        return " and ".join(filter(None, [*self.table.conditions, *sides]))
+# The method for readers who do not know it.
+METHOD = (
+    "All rows were searched for the box with the {} average, side by side. The verdict comes "
+    "from the same search in tables whose target was dealt out to the rows at random. What new "
+    "rows are expected to average comes from ten searches, each without a tenth of the rows: "
+    "those had no part in the choice."
+)
 
 
 def check_exact(arguments: argparse.Namespace) -> None:
@@ -74,9 +46,9 @@ def check_exact(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{name} is for searches that ask questions: give --budget as well")
 
 
-def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactResult:
+def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding:
     """Search all rows and judge the result."""
-    n = len(table.values)
+    n, target = len(table.values), arguments.target
     least = fewest_rows(arguments.min_rows, n, default_min_rows(n))
     columns = {column.name: search_values(column) for column in table.features}
     try:
@@ -86,156 +58,150 @@ def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactRe
     if all(levels.n_levels == 1 for levels in memory.levels):
         raise UsageError("no groups can be formed: every feature has one and the same value")
     rng = np.random.default_rng(arguments.seed or 0)
-    finding = find_and_judge(
+    judged = find_and_judge(
         memory, least, minimize=arguments.minimize, rng=rng, groups=table.together
     )
-    return ExactResult(finding, table, arguments.target)
-
-
-def make_result(found: ExactResult, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the result of a search as a dict, for other programs."""
-    finding, table = found.finding, found.table
-    judged, limits = finding.verdict, finding.limits
-    members, numbers = np.flatnonzero(finding.rows), table.numbers
-    outliers = [
-        {"row": int(numbers[i]), "value": float(table.values[i])} for i in limits.outliers.tolist()
-    ]
-    return {
-        "command": arguments.command,
-        "source": str(table.file.name),
-        "answers": "exact",
-        "features": [column.name for column in table.features],
-        "target": found.target,
-        "sought": "lowest" if finding.minimizes else "highest",
-        "n_rows": len(table.values),
-        "n_members": len(members),
-        "members": numbers[members].tolist(),
-        "lower": feature_extremes(table.features, members, np.min),
-        "upper": feature_extremes(table.features, members, np.max),
-        "where": found.write_condition(found.limits),
-        "verdict": judged.verdict,
-        "p_value": judged.p_value,
-        "n_permutations": judged.n_permutations,
-        "n_permutations_as_good": judged.n_as_good,
-        "new_rows_average": judged.average,
-        "new_rows_interval": None if judged.interval is None else list(judged.interval),
-        "optimism": finding.optimism,
-        "true_average": finding.average,
-        "true_average_of_table": finding.table_average,
-        "outliers": outliers,
-        "outliers_count_as": [limits.low, limits.high] if outliers else None,
-        "counted_average": finding.counted_average,
-        "counted_average_of_table": finding.counted_table_average,
-        "runner_up": _runner_up(found),
-        "effects_of_features": finding.effects(),
-        "n_groups_met": finding.n_boxes,
-        "missing_code": missing_code(table.values),
-        "group": arguments.group,
-        "identity": table.identity,
-        "seed": arguments.seed or 0,
-        "parameters": {"min_rows": finding.min_rows},
-        "version": skgpb.__version__,
-    }
-
-
-def feature_extremes(columns: list[Column], members: np.ndarray, end: Any) -> list[Any]:
-    """Return the lowest or highest value of each feature among rows; None for texts.
-
-    ``end`` is ``numpy.min`` or ``numpy.max``.
-    """
-    ends: list[Any] = []
-    for column in columns:
-        values = column.values[members]
-        values = values[~np.isnan(values)]
-        value = None if column.kind == "texts" or not len(values) else float(end(values))
-        ends.append(iso_date(value) if value is not None and column.kind == "dates" else value)
-    return ends
-
-
-def _runner_up(found: ExactResult) -> dict[str, Any] | None:
-    box = found.finding.runner_up
-    if box is None:
-        return None
-    rows = found.finding.table.rows(box)
-    return {
-        "n_members": int(rows.sum()),
-        "where": found.write_condition(found.group_limits(box)),
-        "true_average": float(found.table.values[rows].mean()),
-    }
-
-
-# -- for people -----------------------------------------------------------------------------------
-
-# The method for readers who do not know it.
-METHOD = (
-    "All rows were searched for the box with the {sought} average, side by side. The verdict comes "
-    "from the same search in tables whose target was dealt out to the rows at random. What new "
-    "rows are expected to average comes from ten searches, each without a tenth of the rows: "
-    "those had no part in the choice."
-)
-
-
-def make_words(found: ExactResult, result: dict[str, Any]) -> Words:
-    """Return the texts of the report on a search of visible rows."""
-    where = f"--where {shell_quote(result['where'])}" if result["where"] else ""
-    if len(where) > LONGEST:
-        where = f"a condition of {len(where):,} letters, see where in the file of --output"
-    runner_up, box = "", found.finding.runner_up
-    if box is not None:
-        counted = float(found.finding.table.totals([box]).mean[0])
-        rows = count(result["runner_up"]["n_members"], "row")
-        runner_up = f"{rows}, {describe_group(found.group_limits(box))}: {number(counted)}"
-    least = count(result["parameters"]["min_rows"], "row")
-    return Words(
-        source=found.table.description,
-        sides={limit.column.name: limit.text for limit in found.limits},
+    effects, rows = judged.effects(), np.flatnonzero(judged.rows)
+    limits = box_limits(table.features, judged.subgroup, effects)
+    where, code = write_condition(table.conditions, limits), missing_code(table.values)
+    verdict, ends, outliers = judged.verdict, judged.limits, judged.limits.outliers.tolist()
+    named = zip(
+        table.values[outliers].tolist(), table.rows[outliers[:NAMED]].tolist(), strict=False
+    )
+    wild = [f"{value:,.6g} in {table.file.place(row)}" for value, row in named]
+    others = "" if code is None else f"{quote_column(target)} != {code:.15g}"
+    runner_up, rival = _runner_up(judged, table)
+    sizes = [_describe_size(size, table) for size in judged.sizes]
+    p, shuffled = verdict.p_value, count(verdict.n_permutations, "shuffled table")
+    return CountedFinding(
+        command=arguments.command,
+        source=str(table.file.name),
+        table=table.description,
+        answers="exact",
+        features=arguments.features,
+        target=target,
+        minimizes=arguments.minimize,
+        n_rows=n,
+        n_members=len(rows),
+        sides={limit.column.name: limit.text for limit in limits},
         where=where,
-        chance=f"in {percent(min(result['p_value'], 1.0))} of the tables whose {found.target} is "
-        "dealt out to the rows at random a search finds as much",
-        verdict=f"{result['n_permutations_as_good']:,} of "
-        f"{count(result['n_permutations'], 'shuffled table')} gave a group this good "
-        f"(p = {result['p_value']:.2g})",
+        exactly=where_option(where),
+        effects=effects,
         runner_up=runner_up,
-        how=f"all rows are visible and answers exact: the best of {result['n_groups_met']:,} "
-        f"groups of {least} or more that a search met",
-        method=METHOD,
-        remarks=_remarks(found, result),
+        rival=rival,
+        verdict=verdict.verdict,
+        p_value=p,
+        new_rows_average=verdict.average,
+        new_rows_interval=verdict.interval and list(verdict.interval),
+        true_average=judged.average,
+        true_average_of_table=judged.table_average,
+        outliers_count_as=[ends.low, ends.high] if outliers else None,
+        counted_average=judged.counted_average,
+        counted_average_of_table=judged.counted_table_average,
+        missing_code=code,
+        chance=_chance(judged, target),
+        test=f"{verdict.n_as_good:,} of {shuffled} gave a group this good (p = {p:.2g})",
+        how=f"all rows are visible and answers exact: the best of {judged.n_boxes:,} groups of "
+        f"{count(least, 'row')} or more that a search met",
+        method=METHOD.format("lowest" if arguments.minimize else "highest"),
+        outliers=f": {listed(wild, NAMED, len(outliers))}",
+        extremes=(float(table.values.min()), float(table.values.max())),
+        without_code=shell_quote(" and ".join([*table.conditions, others])),
+        together=_together(judged, table),
+        luck=judged.optimism,
+        sizes=sizes,
+        panels=partial(make_panels, judged, table.features, limits, target),
+        rows=member_entries(table.features, rows, table.numbers),
+        more={
+            "n_permutations": verdict.n_permutations,
+            "n_permutations_as_good": verdict.n_as_good,
+            "optimism": judged.optimism,
+            "outliers": [
+                {"row": int(table.numbers[i]), "value": float(table.values[i])} for i in outliers
+            ],
+            "n_groups_met": judged.n_boxes,
+            "other_sizes": sizes,
+            "group": arguments.group,
+            "identity": table.identity,
+        },
+        seed=arguments.seed or 0,
+        parameters={"min_rows": least},
     )
 
 
-def _remarks(found: ExactResult, result: dict[str, Any]) -> list[str]:
-    """Return remarks on the table: codes, rows that belong together, outliers."""
-    remarks, code = [], result["missing_code"]
-    if code is not None:
-        others = f"{quote_column(found.target)} != {code:.15g}"
-        where = " and ".join([*found.table.conditions, others])
-        remarks.append(missing_code_remark(code, found.target, shell_quote(where)))
-    if found.table.together is None:
-        remarks += _together(found, result["identity"])
-    if outliers := result["outliers"]:
-        rows, file = found.table.rows[found.finding.limits.outliers[:NAMED]], found.table.file
-        shown = ", ".join(
-            f"{each['value']:,.6g} in {file.place(row)}"
-            for each, row in zip(outliers, rows.tolist(), strict=False)
-        )
-        more = f" and {len(outliers) - NAMED:,} more" if len(outliers) > NAMED else ""
-        values = [each["value"] for each in outliers]
-        remarks.append(outlier_remark(result, f": {shown}{more}", (min(values), max(values))))
-    return remarks
+def _chance(judged: JudgedGroup, target: str) -> str:
+    """Write why the group may be chance."""
+    if judged.verdict.p_value <= LEVEL:
+        better = "higher" if judged.minimizes else "lower"
+        return f"new rows of it may average as much as all rows, or {better}"
+    return (
+        f"in {percent(min(judged.verdict.p_value, 1.0))} of the tables whose {target} is dealt out "
+        "to the rows at random a search finds as much"
+    )
 
 
-def _together(found: ExactResult, identity: str | None) -> list[str]:
-    """Return a remark if rows seem to belong together."""
+def _describe_size(size: Size, table: SearchTable) -> dict[str, Any]:
+    """Return the entry of a group of another size."""
+    limits = box_limits(table.features, size.subgroup)
+    return {
+        "n_members": size.n_rows,
+        "group": describe_group(limits),
+        "where": write_condition(table.conditions, limits),
+        "new_rows_average": size.average,
+        "new_rows_interval": size.interval and list(size.interval),
+    }
+
+
+def _runner_up(judged: JudgedGroup, table: SearchTable) -> tuple[dict[str, Any] | None, str]:
+    """Return the next best group for programs, and for people."""
+    box = judged.runner_up
+    if box is None:
+        return None, ""
+    rows, limits = judged.table.rows(box), box_limits(table.features, box)
+    n, average = int(rows.sum()), float(judged.table.totals([box]).mean[0])
+    entry = {
+        "n_members": n,
+        "where": write_condition(table.conditions, limits),
+        "true_average": float(table.values[rows].mean()),
+    }
+    return entry, describe_rival(n, describe_group(limits), average)
+
+
+def member_entries(
+    columns: list[Column], members: np.ndarray, numbers: np.ndarray | None
+) -> dict[str, Any]:
+    """Return the rows of a group, and their lowest and highest values, for other programs.
+
+    ``numbers`` are the numbers of the searched rows in the file; None for all rows. A text has no
+    lowest and highest value.
+    """
+    ends: dict[str, list[Any]] = {"lower": [], "upper": []}
+    for column in columns:
+        values = column.values[members]
+        values = [] if column.kind == "texts" else values[~np.isnan(values)]
+        write = iso_date if column.kind == "dates" else float
+        for each, end in zip(ends.values(), (np.min, np.max), strict=True):
+            each.append(write(float(end(values))) if len(values) else None)
+    return {"members": (members if numbers is None else numbers[members]).tolist(), **ends}
+
+
+def _together(judged: JudgedGroup, table: SearchTable) -> str:
+    """Return a remark if rows seem to belong together; otherwise an empty text."""
+    identity = table.identity
+    if table.together is not None:
+        return ""
     if identity is not None:
-        return [
-            f"{identity} looks like an identity that repeats. If rows of the same {identity} "
-            f"belong together, the verdict and the interval need --group {shell_quote(identity)}."
-        ]
-    different = repeats(found.finding.table.columns)
-    if different is None:
-        return []
-    return [
-        f"Only {different:,} of {len(found.table.values):,} rows differ in the features. If such "
-        "rows belong together, like the visits of a patient, the verdict and the interval need "
-        "--group with the column that says so."
-    ]
+        return (
+            f"Rows with the same {identity} seem to belong together, like the visits of a patient. "
+            f"If they do, the verdict and the interval need --group {shell_quote(identity)}."
+        )
+    different = repeats(judged.table.columns)
+    return (
+        ""
+        if different is None
+        else (
+            f"Only {different:,} of {len(judged.rows):,} rows differ in the features. If such "
+            "rows belong together, like the visits of a patient, the verdict and the interval need "
+            "--group with the column that says so."
+        )
+    )

@@ -3,51 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from skgpb.lab.cli import pictures
 from skgpb.lab.cli.asked import QUANTILE_95
-from skgpb.lab.cli.exact import ExactResult
 from skgpb.lab.cli.features import FeatureLimits
-from skgpb.lab.cli.pictures import Panel
+from skgpb.lab.cli.pictures import AVERAGES, Panel, panel_of_averages, panel_of_effects
 from skgpb.lab.cli.words import count
-from skgpb.plotting._axes import label_color
-
-# Names of the averages along a feature, and of their intervals.
-AVERAGES = "average of rows", "95 % intervals"
+from skgpb.lab.datasets.columns import Column
+from skgpb.lab.tables.finding import JudgedGroup
 
 
-def make_panels(found: ExactResult) -> list[Panel]:
-    """Return the panels of a search, the most informative first."""
-    columns = {column.name: column for column in found.table.features}
-    limits = list(found.limits)
+def make_panels(
+    judged: JudgedGroup, features: Sequence[Column], limits: list[FeatureLimits], target: str
+) -> list[Panel]:
+    """Return the panels of a search, the most informative first.
+
+    ``limits`` are the conditions of the group, the most important first.
+    """
     # A map needs two features: fill up with features without a side.
-    box = found.finding.subgroup
-    rest = [FeatureLimits(column) for name, column in columns.items() if name not in box]
+    box = judged.subgroup
+    rest = [FeatureLimits(column) for column in features if column.name not in box]
     panels = []
-    if len(columns) > 1:
+    if len(features) > 1:
         first, second = (limits + rest)[:2]
-        panels.append(_map(found, first, second))
+        panels.append(_map(judged, first, second, target))
     if len(limits) > 1:
-        panels.append(panel_of_effects(found.target, found.finding.effects()))
-    return [*panels, *(_profile(found, limit) for limit in (limits or rest)[: pictures.PROFILES])]
+        panels.append(panel_of_effects(target, judged.effects()))
+    drawn = (limits or rest)[: pictures.PROFILES]
+    return [*panels, *(_profile(judged, limit, target) for limit in drawn)]
 
 
-def panel_of_effects(target: str, effects: dict[str, float]) -> Panel:
-    """Return the panel of the effect of each side of the group."""
-    label = f"average {target} that each side adds"
-    return Panel(
-        lambda ax: pictures.draw_effects(ax, effects, label, "what matters"),
-        "By how much the average of the group is better for each of its sides.",
-    )
-
-
-def _map(found: ExactResult, first: FeatureLimits, second: FeatureLimits) -> Panel:
+def _map(judged: JudgedGroup, first: FeatureLimits, second: FeatureLimits, target: str) -> Panel:
     """Return the panel of averages by two features, over the rows inside all other sides."""
     names = [limit.column.name for limit in (first, second)]
-    inside = _on_other_sides(found, names)
+    inside = _on_other_sides(judged, names)
 
     def draw(ax: Any) -> None:
         rows = inside & ~first.column.missing & ~second.column.missing
@@ -56,40 +49,29 @@ def _map(found: ExactResult, first: FeatureLimits, second: FeatureLimits) -> Pan
             FeatureLimits(limit.column.select_rows(places), limit.low, limit.high, limit.among)
             for limit in (first, second)
         ]
-        pictures.draw_means(ax, shown, _values(found)[rows], f"average {found.target}")
+        pictures.draw_means(ax, shown, judged.table.y[rows], f"average {target}")
 
-    beside = (
-        f", of the {count(int(inside.sum()), 'row')} on its other sides"
-        if (int(inside.sum()) < len(inside))
-        else ""
-    )
-    n = count(int(found.finding.rows.sum()), "row")
+    n = int(inside.sum())
+    beside = f", of the {count(n, 'row')} on its other sides" if n < len(inside) else ""
     caption = (
-        f"The average {found.target} by {names[0]} and {names[1]}{beside}. The group of {n} is "
-        "outlined; where there is no colour there are no rows."
+        f"The average {target} by {names[0]} and {names[1]}{beside}. The group of "
+        f"{count(int(judged.rows.sum()), 'row')} is outlined; where there is no colour there are "
+        "no rows."
     )
     return Panel(draw, caption)
 
 
-def _profile(found: ExactResult, limit: FeatureLimits) -> Panel:
+def _profile(judged: JudgedGroup, limit: FeatureLimits, target: str) -> Panel:
     """Return the panel of averages along one feature, over the rows inside all other sides."""
-    column, inside = limit.column, _on_other_sides(found, [limit.column.name])
+    column, inside = limit.column, _on_other_sides(judged, [limit.column.name])
 
     def draw(ax: Any) -> None:
         rows = np.flatnonzero(inside & ~column.missing)
-        pictures.draw_profile(
-            ax, limit, column.values[rows], _values(found)[rows], _average, AVERAGES
-        )
-        ax.axhline(found.finding.counted_table_average, color=label_color(ax), lw=0.8, ls=":")
-        pictures.finish_profile(ax, column.name, f"average {found.target}")
+        values = judged.table.y[rows]
+        pictures.draw_profile(ax, limit, column.values[rows], values, _average, AVERAGES)
 
-    others = (
-        " of the rows that meet the other conditions" if len(found.finding.subgroup) > 1 else ""
-    )
-    return Panel(
-        draw,
-        f"Average {found.target} by {column.name}{others}. Dotted: all rows.",
-    )
+    mean = judged.counted_table_average
+    return panel_of_averages(draw, column.name, target, mean, len(judged.subgroup))
 
 
 def _average(target: np.ndarray) -> tuple[float, float, float]:
@@ -101,14 +83,9 @@ def _average(target: np.ndarray) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def _values(found: ExactResult) -> np.ndarray:
-    """Return the clipped targets, shape (n_rows,)."""
-    return found.finding.table.y
-
-
-def _on_other_sides(found: ExactResult, names: list[str]) -> np.ndarray:
+def _on_other_sides(judged: JudgedGroup, names: list[str]) -> np.ndarray:
     """Return the mask (n_rows,) of the rows inside all sides except those of ``names``."""
-    box = found.finding.subgroup
+    box = judged.subgroup
     for name in names:
         box = box.without(name)
-    return found.finding.table.rows(box)
+    return judged.table.rows(box)

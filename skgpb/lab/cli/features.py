@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from skgpb.lab.cli.where import quote_column
+from skgpb.lab.cli.words import listed
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.dates import iso_date
-from skgpb.lab.tables.conditions import Categories, Range, format_literal
+from skgpb.lab.tables.conditions import Categories, Range, Subgroup, format_literal
 from skgpb.lab.tables.memory import shortest
 
 # Number of texts of a column in a summary.
@@ -22,8 +23,7 @@ SHOWN = 8
 def describe_side(side: Range | Categories, write: Callable[[Any], str]) -> str:
     """Write a side of a box for people; ``write`` is the function that writes a value."""
     if isinstance(side, Categories):
-        more = len(side.among) - SHOWN
-        text = ", ".join(map(write, side.among[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+        text = listed([write(each) for each in side.among], SHOWN)
     elif side.low is None and side.high is None:
         return "any" if side.missing else "not missing"
     else:
@@ -117,3 +117,35 @@ def side_limits(column: Column, side: Range | Categories) -> FeatureLimits:
         if len(inside) and len(above):
             high = 0.0 - shortest(-float(above.min()), -float(inside.max()))
     return FeatureLimits(column, low, high, missing=missing)
+
+
+def box_limits(
+    columns: Sequence[Column],
+    box: Subgroup,
+    order: Collection[str] = (),
+    neighbours: Sequence[str] = (),
+) -> list[FeatureLimits]:
+    """Convert the sides of a box to conditions on columns.
+
+    ``order`` are features in the order of the conditions, by default that of the sides. The
+    categories of ``neighbours`` have an order: their sides are ranges of codes.
+    """
+    limits, by_name = [], {column.name: column for column in columns}
+    for name in [each for each in order or box if each in box]:
+        column, side = by_name[name], box[name]
+        if name in neighbours and isinstance(side, Range):
+            inside = side.holds(np.arange(len(column.labels), dtype=float))
+            side = Categories(tuple(np.array(column.labels, dtype=object)[inside]), side.missing)
+        limits.append(side_limits(column, side))
+    return limits
+
+
+def describe_group(limits: list[FeatureLimits]) -> str:
+    """Write the conditions of a group for people."""
+    conditions = [f"{limit.column.name} {limit.text}" for limit in limits if limit.condition]
+    return ", ".join(conditions) or "the whole table"
+
+
+def write_condition(conditions: Sequence[str], limits: list[FeatureLimits]) -> str:
+    """Write the condition of ``--where`` that selects a group, after those of the search."""
+    return " and ".join(filter(None, [*conditions, *(limit.condition for limit in limits)]))

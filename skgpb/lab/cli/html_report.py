@@ -1,16 +1,16 @@
-"""The report of a search: lines for a terminal, and one HTML page with pictures."""
+"""A finding as one HTML page with pictures."""
 
 from __future__ import annotations
 
 import base64
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
 
 from skgpb._version import __version__
+from skgpb.lab.cli.finding import Finding
 from skgpb.lab.cli.pictures import Panel
 from skgpb.plotting._themes import THEMES, theme_style
 
@@ -28,68 +28,24 @@ PICTURES = """<section>
 </section>"""
 
 
-@dataclass(frozen=True)
-class Report:
-    """The report on a search, for a terminal and for an HTML page.
-
-    Attributes
-    ----------
-    title : str
-        The average that was sought.
-    source : str
-        The table, and the part of it that was searched.
-    rows : list of (str, str)
-        Names and texts of the lines.
-    remarks : list of list of str
-        Lines of each remark on the limits of the numbers.
-    conclusion : str
-        The main result, as HTML; all other texts are plain.
-    method : str
-        The method in sentences, for readers who do not know it.
-    headline : sequence of str
-        The main result, for a terminal.
-    """
-
-    title: str
-    source: str
-    rows: list[tuple[str, str]]
-    remarks: list[list[str]]
-    conclusion: str
-    method: str
-    headline: Sequence[str] = ()
-
-    @property
-    def lines(self) -> list[str]:
-        """Lines of the report for a terminal: the headline, rows with aligned names, remarks."""
-        width = max(len(name) for name, _ in self.rows)
-        lines = [
-            f"{self.title} in {self.source}",
-            "",
-            *self.headline,
-            *([""] if self.headline else []),
-            *(f"{name:<{width}}  {text}" for name, text in self.rows),
-            *(line for remark in self.remarks for line in ("", *remark)),
-        ]
-        # Names and values may contain line ends, which become blanks, except in the condition for a
-        # database, which must not change.
-        return [line if " WHERE " in line else " ".join(line.splitlines()) for line in lines]
-
-    def write_page(self, panels: Sequence[Panel], name: str) -> None:
-        """Write the report with pictures as one HTML file, which needs no other files."""
-        rows = (f"<dt>{escape(each.strip())}</dt><dd>{_value(x)}</dd>" for each, x in self.rows)
-        figures = "\n".join(_figure(panel) for panel in panels)
-        page = Template(PAGE.read_text(encoding="utf-8")).substitute(
-            title=escape(self.title),
-            source=escape(f"In {self.source}"),
-            conclusion=self.conclusion,
-            rows="\n".join(rows),
-            remarks="\n".join(f"<p>{escape(' '.join(remark))}</p>" for remark in self.remarks),
-            pictures=PICTURES.format(figures) if panels else "",
-            method=escape(self.method),
-            version=escape(__version__),
-            style=STYLE.read_text(encoding="utf-8"),
-        )
-        Path(name).write_text(page, encoding="utf-8")
+def write_page(finding: Finding, panels: Sequence[Panel], name: str) -> None:
+    """Write a finding with its pictures as one HTML file, which needs no other files."""
+    rows = (
+        f"<dt>{escape(each.strip())}</dt><dd>{_value(x)}</dd>" for each, x in finding.statements
+    )
+    figures = "\n".join(_figure(panel) for panel in panels)
+    page = Template(PAGE.read_text(encoding="utf-8")).substitute(
+        title=escape(finding.title),
+        source=escape(f"In {finding.table}"),
+        conclusion="".join(f"<p>{line}</p>" for line in finding.conclusion),
+        rows="\n".join(rows),
+        remarks="\n".join(f"<p>{escape(' '.join(remark))}</p>" for remark in finding.remarks),
+        pictures=PICTURES.format(figures) if panels else "",
+        method=escape(finding.method),
+        version=escape(__version__),
+        style=STYLE.read_text(encoding="utf-8"),
+    )
+    Path(name).write_text(page, encoding="utf-8")
 
 
 def _value(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of a search: a map of averages, the group found, and the features that matter."""
+"""Pictures of averages of a table and of the group found: of any search, and by questions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from scipy.stats import binned_statistic_2d
 
 from skgpb.lab.cli.asked import QUANTILE_95, AskedResult
-from skgpb.lab.cli.features import FeatureLimits
-from skgpb.lab.cli.words import count, describe_group
+from skgpb.lab.cli.features import FeatureLimits, describe_group
+from skgpb.lab.cli.words import count
 from skgpb.lab.datasets.columns import Column
 from skgpb.plotting._axes import RECOMMENDED, label_color, outline_style, shorten
 from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
@@ -35,6 +35,8 @@ LETTERS = 26
 # Numbers of categories: above the first, names below an axis are slanted; above the second, upright
 # and small; above the third, only the categories of the group have names, if they are few.
 TURNED, CROWDED, MOST_LABELS = 4, 14, 40
+# Names of the averages of rows along a feature, and of their intervals.
+AVERAGES = "average of rows", "95 % intervals"
 
 
 @dataclass(frozen=True)
@@ -53,25 +55,6 @@ class Panel:
     caption: str
 
 
-def make_panels(found: AskedResult) -> list[Panel]:
-    """Return the panels of a search that asked for averages, the most informative first."""
-    target, order = found.target, list(found.effects)
-    # Features with a condition come first.
-    order.sort(key=lambda name: name not in found.search.subgroup)
-    if len(order) == 1:
-        return [_profile(found, order[0]), _ranking(found)]
-    first, second = order[:2]
-    others = ", on average over the others" if len(order) > 2 else ""
-    where = f"The recommended group of {count(len(found.members), 'row')} is outlined."
-    caption = f"What the answers tell of {target} by {first} and {second}{others}. {where}"
-    return [
-        Panel(lambda ax: _draw_map(found, ax, first, second), caption),
-        _bars(found),
-        *(_profile(found, name) for name in order[:PROFILES]),
-        _ranking(found),
-    ]
-
-
 def draw_panels(panels: list[Panel], title: str) -> Any:
     """Draw panels in one figure."""
     from matplotlib.figure import Figure
@@ -87,23 +70,6 @@ def draw_panels(panels: list[Panel], title: str) -> Any:
         ax.set_axis_off()
     figure.suptitle(title)
     return figure
-
-
-# -- predictions ---------------------------------------------------------------------------------
-
-
-def _find_limits(found: AskedResult, name: str) -> FeatureLimits:
-    """Return the limits of the recommended group on a feature."""
-    limits = {limit.column.name: limit for limit in found.limits}
-    column = next(column for column in found.features if column.name == name)
-    return limits.get(name, FeatureLimits(column))
-
-
-def _draw_map(found: AskedResult, ax: Any, first: str, second: str) -> None:
-    """Draw the prediction over two features, averaged over the others."""
-    limits = [_find_limits(found, name) for name in (first, second)]
-    step = -(-found.memory.n_rows // ROWS_DRAWN)
-    draw_means(ax, limits, found.predict_rows()[::step], f"posterior mean of {found.target}", step)
 
 
 def draw_means(
@@ -155,14 +121,6 @@ def _stretches(limit: FeatureLimits, edges: np.ndarray) -> list[tuple[float, flo
     return [(a - 0.5, b - a + 1.0) for a, b in zip(starts, ends, strict=True)]
 
 
-def _bars(found: AskedResult) -> Panel:
-    label = f"standard deviation of {found.target} by the feature alone"
-    return Panel(
-        lambda ax: draw_effects(ax, found.effects, label, "which features matter"),
-        f"By how much {found.target} varies with each feature alone.",
-    )
-
-
 def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> None:
     """Draw a bar for each feature, the largest first."""
     effects = dict(list(effects.items())[:BARS])
@@ -175,25 +133,30 @@ def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> 
     fit_labels(ax)
 
 
-def _profile(found: AskedResult, name: str) -> Panel:
-    """Return a panel of the posterior means along one feature: average and middle 80 %."""
-    limit = _find_limits(found, name)
+def panel_of_effects(target: str, effects: dict[str, float]) -> Panel:
+    """Return the panel of the effect of each side of a group of visible rows."""
+    label = f"average {target} that each side adds"
+    return Panel(
+        lambda ax: draw_effects(ax, effects, label, "what matters"),
+        "By how much the average of the group is better for each of its sides.",
+    )
 
-    def spread(mean: np.ndarray) -> tuple[float, float, float]:
-        if not len(mean):
-            return math.nan, math.nan, math.nan
-        return float(mean.mean()), *np.quantile(mean, (0.1, 0.9)).tolist()
 
-    def draw(ax: Any) -> None:
-        step = -(-found.memory.n_rows // ROWS_DRAWN)
-        names = "average posterior mean", "80 % of the rows"
-        values, mean = limit.column.values[::step], found.predict_rows()[::step]
-        draw_profile(ax, limit, values, mean, spread, names)
-        finish_profile(ax, name, f"posterior mean of {found.target}")
+def panel_of_averages(
+    draw: Callable[[Any], object], name: str, target: str, mean: float, n_sides: int
+) -> Panel:
+    """Return the panel of averages of visible rows along a feature, which ``draw`` draws.
 
-    caption = f"{name}: what the answers tell of {found.target} along it"
-    others = ", whatever the others are" if len(found.features) > 1 else ""
-    return Panel(draw, caption + others + ".")
+    ``mean`` is the average of all rows, ``n_sides`` the number of conditions of the group.
+    """
+
+    def draw_all(ax: Any) -> None:
+        draw(ax)
+        ax.axhline(mean, color=label_color(ax), lw=0.8, ls=":")
+        finish_profile(ax, name, f"average {target}")
+
+    rest = " of the rows that meet the other conditions" if n_sides > 1 else ""
+    return Panel(draw_all, f"Average {target} by {name}{rest}. Dotted: all rows.")
 
 
 def draw_profile(
@@ -262,39 +225,6 @@ def finish_profile(ax: Any, name: str, value: str) -> None:
     add_legend(ax, 3, above=True)
 
 
-def _ranking(found: AskedResult) -> Panel:
-    def draw(ax: Any) -> None:
-        search = found.search
-        mean, std = search.mean, np.sqrt(np.maximum(np.diag(search.cov), 0.0))
-        sign = 1.0 if found.minimizes else -1.0
-        best = np.argsort(sign * mean, kind="stable")[:GROUPS_SHOWN].tolist()
-        best += [] if 0 in best else [0]
-        places = np.arange(len(best))[::-1]
-        for place, i in zip(places, best, strict=True):
-            color = RECOMMENDED if i == search.index else "C0"
-            bar = {"xerr": QUANTILE_95 * std[i], "color": color, "capsize": 3}
-            ax.errorbar(mean[i], place, fmt="o", **bar)
-        names = [_wrap(_name(found, i)) for i in best]
-        ax.set_yticks(places, names, fontsize="small")
-        ax.axvline(mean[0], color=label_color(ax), lw=0.8, ls=":")
-        ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
-        fit_labels(ax)
-
-    return Panel(draw, "The best of the groups that were asked for, and the whole table.")
-
-
-def _name(found: AskedResult, index: int) -> str:
-    if index == 0:
-        return "whole table"
-    if index == found.search.index:
-        return "recommended"
-    return describe_group(found.group_limits(found.group_box(found.search.groups[index])))
-
-
-def _wrap(name: str) -> str:
-    return "\n".join(wrap(name, LETTERS, max_lines=2, placeholder=" …"))
-
-
 def label_axis(limit: FeatureLimits, axis: Any) -> None:
     """Set the labels of an axis whose feature is dates or categories."""
     if limit.column.kind == "dates":
@@ -330,7 +260,102 @@ def label_categories(axis: Any, labels: Sequence[str], chosen: Sequence[bool] = 
     axis.set_ticks(places, [shorten(labels[i], LETTERS) for i in places], **style)
 
 
-# -- the demo -----------------------------------------------------------------------------------
+# -- a search by questions ------------------------------------------------------------------------
+
+
+def make_panels(found: AskedResult) -> list[Panel]:
+    """Return the panels of a search that asked for averages, the most informative first."""
+    target, order = found.target, list(found.effects)
+    # Features with a condition come first.
+    order.sort(key=lambda name: name not in found.search.subgroup)
+    if len(order) == 1:
+        return [_profile(found, order[0]), _ranking(found)]
+    first, second = order[:2]
+    others = ", on average over the others" if len(order) > 2 else ""
+    where = f"The recommended group of {count(len(found.members), 'row')} is outlined."
+    caption = f"What the answers tell of {target} by {first} and {second}{others}. {where}"
+    return [
+        Panel(lambda ax: _draw_map(found, ax, first, second), caption),
+        _bars(found),
+        *(_profile(found, name) for name in order[:PROFILES]),
+        _ranking(found),
+    ]
+
+
+def _find_limits(found: AskedResult, name: str) -> FeatureLimits:
+    """Return the limits of the recommended group on a feature."""
+    limits = {limit.column.name: limit for limit in found.limits}
+    column = next(column for column in found.features if column.name == name)
+    return limits.get(name, FeatureLimits(column))
+
+
+def _draw_map(found: AskedResult, ax: Any, first: str, second: str) -> None:
+    """Draw the prediction over two features, averaged over the others."""
+    limits = [_find_limits(found, name) for name in (first, second)]
+    step = -(-found.memory.n_rows // ROWS_DRAWN)
+    draw_means(ax, limits, found.predict_rows()[::step], f"posterior mean of {found.target}", step)
+
+
+def _bars(found: AskedResult) -> Panel:
+    label = f"standard deviation of {found.target} by the feature alone"
+    return Panel(
+        lambda ax: draw_effects(ax, found.effects, label, "which features matter"),
+        f"By how much {found.target} varies with each feature alone.",
+    )
+
+
+def _profile(found: AskedResult, name: str) -> Panel:
+    """Return a panel of the posterior means along one feature: average and middle 80 %."""
+    limit = _find_limits(found, name)
+
+    def spread(mean: np.ndarray) -> tuple[float, float, float]:
+        if not len(mean):
+            return math.nan, math.nan, math.nan
+        return float(mean.mean()), *np.quantile(mean, (0.1, 0.9)).tolist()
+
+    def draw(ax: Any) -> None:
+        step = -(-found.memory.n_rows // ROWS_DRAWN)
+        names = "average posterior mean", "80 % of the rows"
+        values, mean = limit.column.values[::step], found.predict_rows()[::step]
+        draw_profile(ax, limit, values, mean, spread, names)
+        finish_profile(ax, name, f"posterior mean of {found.target}")
+
+    caption = f"{name}: what the answers tell of {found.target} along it"
+    others = ", whatever the others are" if len(found.features) > 1 else ""
+    return Panel(draw, caption + others + ".")
+
+
+def _ranking(found: AskedResult) -> Panel:
+    def draw(ax: Any) -> None:
+        search = found.search
+        mean, std = search.mean, np.sqrt(np.maximum(np.diag(search.cov), 0.0))
+        sign = 1.0 if found.minimizes else -1.0
+        best = np.argsort(sign * mean, kind="stable")[:GROUPS_SHOWN].tolist()
+        best += [] if 0 in best else [0]
+        places = np.arange(len(best))[::-1]
+        for place, i in zip(places, best, strict=True):
+            color = RECOMMENDED if i == search.index else "C0"
+            bar = {"xerr": QUANTILE_95 * std[i], "color": color, "capsize": 3}
+            ax.errorbar(mean[i], place, fmt="o", **bar)
+        names = [_wrap(_name(found, i)) for i in best]
+        ax.set_yticks(places, names, fontsize="small")
+        ax.axvline(mean[0], color=label_color(ax), lw=0.8, ls=":")
+        ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
+        fit_labels(ax)
+
+    return Panel(draw, "The best of the groups that were asked for, and the whole table.")
+
+
+def _name(found: AskedResult, index: int) -> str:
+    if index == 0:
+        return "whole table"
+    if index == found.search.index:
+        return "recommended"
+    return describe_group(found.group_limits(index))
+
+
+def _wrap(name: str) -> str:
+    return "\n".join(wrap(name, LETTERS, max_lines=2, placeholder=" …"))
 
 
 def draw_photograph(found: AskedResult, image: np.ndarray) -> Any:

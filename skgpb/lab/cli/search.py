@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,22 +19,20 @@ from skgpb.lab.cli.arguments import (
     whole,
 )
 from skgpb.lab.cli.asked import search_by_averages, smallest_group
-from skgpb.lab.cli.counted import make_report as make_counted_report
+from skgpb.lab.cli.averaged import make_finding
 from skgpb.lab.cli.databases import add_database, check_database, search_database
-from skgpb.lab.cli.exact import check_exact, make_words, search_exactly
-from skgpb.lab.cli.exact import make_result as make_exact_result
-from skgpb.lab.cli.exact_pictures import make_panels as make_exact_panels
+from skgpb.lab.cli.exact import check_exact, search_exactly
 from skgpb.lab.cli.files import (
+    Writer,
     check_drawing,
     check_outputs,
     check_picture,
     write_json,
     write_report,
 )
-from skgpb.lab.cli.html_report import Report
-from skgpb.lab.cli.pictures import Panel, draw_panels, make_panels
-from skgpb.lab.cli.report import make_report
-from skgpb.lab.cli.result import make_result
+from skgpb.lab.cli.finding import Finding
+from skgpb.lab.cli.html_report import write_page
+from skgpb.lab.cli.pictures import draw_panels
 from skgpb.lab.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
 from skgpb.lab.cli.words import count
 from skgpb.lab.tables.asking import NoisyAverages, Oracle
@@ -122,7 +119,7 @@ def add_parser(commands: Any) -> None:
 
 def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if check_database(arguments, parser):
-        search_database(arguments)
+        _write(arguments, search_database(arguments))
         return
     check_confidence(arguments)
     check_table(arguments)
@@ -136,10 +133,11 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         check_drawing("--report")
     if is_exact(arguments):
         check_exact(arguments)
-        _search_exactly(arguments)
-        return
     table = read_search(arguments)
     _check_number(table)
+    if is_exact(arguments):
+        _write(arguments, search_exactly(table, arguments), table)
+        return
     values, n = table.values, len(table.values)
     is_private = arguments.epsilon is not None
     arguments.least = None
@@ -155,50 +153,30 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         found = search_by_averages(
             table.features, oracle, arguments, table.conditions, arguments.groups
         )
-    result = make_result(found, oracle, visible, arguments, table.file.name, table.numbers)
+    described = str(table.file.name), table.description, table.numbers
+    finding = make_finding(found, oracle, visible, arguments, *described)
     after = f" after {count(found.search.n_answers, 'average')} of {found.target}"
-    _write(
-        arguments,
-        table,
-        result,
-        make_report(found, result, table.description),
-        make_panels,
-        found,
-        after,
-    )
-
-
-def _search_exactly(arguments: argparse.Namespace) -> None:
-    """Search visible rows, and write the report."""
-    table = read_search(arguments)
-    _check_number(table)
-    found = search_exactly(table, arguments)
-    result = make_exact_result(found, arguments)
-    report = make_counted_report(result, make_words(found, result))
-    _write(arguments, table, result, report, make_exact_panels, found)
+    _write(arguments, finding, table, after)
 
 
 def _write(
     arguments: argparse.Namespace,
-    table: SearchTable,
-    result: dict[str, Any],
-    report: Report,
-    make_panels: Callable[[Any], list[Panel]],
-    found: Any,
+    finding: Finding,
+    table: SearchTable | None = None,
     after: str = "",
 ) -> None:
     """Print the report, and write the files of the arguments."""
-    panels = make_panels(found) if arguments.plot or arguments.report else []
-    title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended{after}"
-    write_report(
-        report.lines,
-        [
-            ("result", arguments.output, partial(write_json, result)),
-            ("rows", arguments.save_rows, partial(table.copy_members, result["members"])),
-            ("map", arguments.plot, lambda name: draw_panels(panels, title).savefig(name)),
-            ("report", arguments.report, partial(report.write_page, panels)),
-        ],
-    )
+    panels = finding.panels() if arguments.plot or arguments.report else []
+    title = f"{count(finding.n_members, 'row')} of {finding.n_rows:,} recommended{after}"
+    files: list[tuple[str, str | None, Writer]] = [
+        ("result", arguments.output, partial(write_json, finding.to_json())),
+        ("map", arguments.plot, lambda name: draw_panels(panels, title).savefig(name)),
+        ("report", arguments.report, partial(write_page, finding, panels)),
+    ]
+    if table is not None:
+        members = finding.rows["members"]
+        files.insert(1, ("rows", arguments.save_rows, partial(table.copy_members, members)))
+    write_report(finding.lines, files)
 
 
 def _check_number(table: SearchTable) -> None:

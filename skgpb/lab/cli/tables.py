@@ -64,7 +64,7 @@ class SearchTable:
     together : ndarray of shape (n_rows,) of int or None
         Rows that belong together have the same number; None for independent rows.
     identity : str or None
-        Name of a column that looks like an identity of rows that belong together; None with --group
+        Name of a column whose rows with the same value seem to belong together; None with --group
         or if there is no such column.
     """
 
@@ -277,7 +277,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     if together:
         numbers = encode_groups(search_values(kept[arguments.group]), len(rows))
     elif is_exact(arguments) and len(rows) <= MOST_CHECKED:
-        identity = _identity(file, kept, rows, target.name)
+        identity = _identity(file, kept, rows, target.name, values)
     what = "with missing values" if arguments.drop_missing else f"without a value of {target.name}"
     notes = {
         f"{{:,}} {what} left out": int(selected.sum()) - len(rows),
@@ -332,11 +332,11 @@ def _n_limits(columns: Mapping[str, Column], rows: np.ndarray) -> int:
 
 
 def _identity(
-    file: TableFile, kept: dict[str, Column], rows: np.ndarray, target: str
+    file: TableFile, kept: dict[str, Column], rows: np.ndarray, target: str, values: np.ndarray
 ) -> str | None:
-    """Return the name of a column of the file that looks like a repeated identity, or None.
+    """Return the name of a column of the file whose rows seem to belong together, or None.
 
-    ``kept`` are the columns of ``rows`` that were read already.
+    ``kept`` are the columns of ``rows`` that were read already, and ``values`` those of the target.
     """
     columns = {name: search_values(column) for name, column in kept.items()}
     try:
@@ -346,7 +346,7 @@ def _identity(
     except ValueError:  # other columns are only a hint: ignore their errors
         read = []
     columns |= {column.name: search_values(column.select_rows(rows)) for column in read}
-    return find_identity(columns)
+    return find_identity(columns, values)
 
 
 def search_values(column: Column) -> np.ndarray:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-
-from skgpb.lab.cli.features import FeatureLimits
+from collections.abc import Sequence
 
 # Larger numbers are written with an exponent.
 LONGEST = 1e12
@@ -12,10 +11,10 @@ LONGEST = 1e12
 LISTED = 5
 
 
-def describe_group(limits: list[FeatureLimits]) -> str:
-    """Write the conditions of a group."""
-    conditions = [f"{limit.column.name} {limit.text}" for limit in limits if limit.condition]
-    return ", ".join(conditions) or "the whole table"
+def listed(texts: Sequence[str], shown: int = LISTED, n: int | None = None) -> str:
+    """Write a list with at most ``shown`` of ``n`` texts; None for as many as there are."""
+    more = (len(texts) if n is None else n) - len(texts[:shown])
+    return ", ".join(texts[:shown]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def shell_quote(text: str) -> str:

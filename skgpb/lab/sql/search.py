@@ -31,7 +31,7 @@ from skgpb.lab.tables.crossfit import LENIENT_LEVEL, MIN_EFFECT, STRICT_LEVEL
 from skgpb.lab.tables.finding import MAX_COMMON_ROWS
 from skgpb.lab.tables.levels import Shape
 from skgpb.lab.tables.search import COST_OF_END, SubgroupResult, count_ends
-from skgpb.lab.tables.verdict import CONFIDENCE, LEVEL, share_interval
+from skgpb.lab.tables.verdict import CONFIDENCE, LEVEL, not_above, share_interval
 
 # Rows of a sample, and the size of the smallest table that is sampled.
 N_SAMPLE, SMALLEST_SAMPLED = 500_000, 400_000
@@ -385,10 +385,7 @@ class _Search:
         where = self.table.where(box)
         count, average_now, counted = self.table.averages(where)
         if average is not None and interval is not None:
-            # The average over the rows that chose the group is biased upwards: new rows cannot be
-            # expected to exceed it, however lucky the other rows are.
-            average = self.sign * min(self.sign * average, self.sign * counted)
-            interval = min(interval[0], average), max(interval[1], average)
+            average, interval = not_above(average, interval, counted, self.sign)
         effects = {name: self.sign * (counted - mean) for name, mean in without.items()}
         boxes, moments = rivals
         runner_up = None

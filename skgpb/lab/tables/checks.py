@@ -22,6 +22,14 @@ FEWEST_IDENTITIES, FEWEST_REPEATS = 5, 1.5
 # A column belongs to an identity if at least this share of its rows has the most frequent value
 # among the rows with the same identity.
 EQUAL_SHARE = 0.95
+# Smallest ratio of the gaps between averages of neighbouring values, and of distant ones, if the
+# rows with a value are a cluster. Squared gaps in units of noise count up to MOST_OF_GAP, and are
+# MEAN_OF_GAP on average if they are noise; least excess of their average, also over the root of
+# their number.
+ROUGHNESS, MOST_OF_GAP, MEAN_OF_GAP = 0.6, 4.0, 0.92
+LEAST_EXCESS, ERRORS_OF_EXCESS = 0.3, 5.5
+# Fewer different values may be grades or kinds, whose effects need not be smooth.
+FEWEST_CLUSTERS = 15
 IDENTITY = re.compile(
     r"(^|[\W_])(id|patient|subject|person|customer|client|user|member|participant|household|"
     r"student|animal)s?([\W_]*(id|nr|no|number|name|code|key))?$|^[a-zA-Z]*[a-z]I[Dd]$",
@@ -65,17 +73,19 @@ def missing_code(y: np.ndarray) -> float | None:
     return None
 
 
-def find_identity(columns: Mapping[str, np.ndarray]) -> str | None:
-    """Return the name of a column that looks like a repeated identity, such as a patient's.
+def find_identity(columns: Mapping[str, np.ndarray], y: np.ndarray) -> str | None:
+    """Return the name of a column whose rows with the same value seem to belong together, or None.
 
     Its values are texts or whole numbers that repeat, and its name is that of an identity, or most
-    other columns have one value in all rows with the same identity. Return None if there is no
-    such column.
+    other columns have one value in all rows with the same identity. Or it is a number whose rows
+    with the same value have alike targets, see :func:`find_cluster`.
 
     Parameters
     ----------
     columns : mapping of str to ndarray of shape (n_rows,)
         Floats, or objects; a missing object is None.
+    y : ndarray of shape (n_rows,)
+        The target.
     """
     codes = {name: _codes(column) for name, column in columns.items()}
     for name, column in columns.items():
@@ -90,6 +100,49 @@ def find_identity(columns: Mapping[str, np.ndarray]) -> str | None:
         others = [each for other, each in codes.items() if other != name and each.max() > 0]
         same = [_is_same(own, each, n_values) for each in others]
         if len(same) > 1 and 2 * sum(same) > len(same):
+            return name
+    return find_cluster(columns, y)
+
+
+def find_cluster(columns: Mapping[str, np.ndarray], y: np.ndarray) -> str | None:
+    """Return the name of a number whose rows with equal values have alike targets; None without.
+
+    The targets of such rows are more alike than those of rows with the next larger value, as if
+    the value were that of a patient, and not that of a visit. If the target depends on the value
+    smoothly, neighbouring values differ little, compared with values that are far apart.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray of shape (n_rows,)
+        Floats, or objects; a missing object is None.
+    y : ndarray of shape (n_rows,)
+        The target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.lab.tables.checks import find_cluster
+    >>> rng = np.random.default_rng(0)
+    >>> weight, y = rng.normal(size=(2, 40)).repeat(5, axis=1)
+    >>> find_cluster({"dose": rng.random(200), "weight": weight}, y + rng.normal(size=200))
+    'weight'
+    """
+    for name, column in columns.items():
+        if column.dtype.kind != "f":
+            continue
+        codes, n_rows = _codes(column), len(column)  # in the order of the values
+        n = np.bincount(codes)
+        if n_rows < FEWEST_REPEATS * len(n) or len(n) < FEWEST_CLUSTERS:
+            continue
+        mean = np.bincount(codes, y) / n
+        within = float(((y - mean[codes]) ** 2).sum()) / max(n_rows - len(n), 1)
+        gaps = np.diff(mean)
+        far = np.abs(mean[len(n) // 2 :] - mean[: len(n) - len(n) // 2])
+        # Squared normal numbers if the averages differ by noise; a few steps do not count much.
+        squared = gaps**2 / (1.0 / n[1:] + 1.0 / n[:-1]) / (within or 1e-300)
+        excess = np.minimum(squared, MOST_OF_GAP).mean() - MEAN_OF_GAP
+        is_rough = np.median(np.abs(gaps)) >= ROUGHNESS * np.median(far)
+        if is_rough and excess >= max(LEAST_EXCESS, ERRORS_OF_EXCESS / math.sqrt(len(gaps))):
             return name
     return None
 

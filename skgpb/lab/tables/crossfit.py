@@ -14,8 +14,13 @@ that is divided by the number of features that the searches chose (Bonferroni), 
 of numbers. Rows that helped to choose a feature in one fold confirm it in another fold, so these
 tests reject more often than their level; the level allows for that.
 
-*Which size.* A search visits boxes of all sizes. The result is the largest box whose average over
-held-out rows is as good as that of the best box.
+*Which size.* How much an end of a side costs depends on the share of the variance that no feature
+explains, which the table does not tell. So each search recommends a box for each of several such
+shares, and their conditions are tested strictly or leniently. Of these groups, which are more or
+less large, the result is the one with the highest average over held-out rows, or a larger one whose
+average is hardly lower. The error of this difference is small, because most rows are in both. In
+small tables no test has any power. A group without any tests is therefore the result if its average
+over held-out rows is much higher.
 
 *The average of new rows.* The whole procedure is repeated for each fold without its rows, and the
 group is averaged over these rows.
@@ -33,7 +38,7 @@ from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy.stats import t as student
@@ -49,10 +54,14 @@ LENIENT_LEVEL, STRICT_LEVEL, END_LEVEL = 0.5, 0.005, 0.05
 # A condition is dropped if it raises the average of the group by less than this share of the
 # distance between the averages of the group and of the table.
 MIN_EFFECT = 0.05
-# Standard errors by which the shrunken average of a larger box of the same search may be lower.
-TOLERANCES = (0.0, 1.0, 2.0)
-# Standard errors by which the average over held-out rows may be lower for a larger group.
-ERRORS_OF_SIZE = 1.0
+# Shares of the variance of the target that may be unexplained.
+NOISE_SHARES = (1.0, 0.3, 0.1)
+# Largest p-values of an end, in the order in which the groups are preferred.
+END_LEVELS = (END_LEVEL, 0.5)
+# Standard errors by which the average over held-out rows may be lower for a preferred group.
+ERRORS_OF_SIZE = 0.25
+# Standard errors, and share of the gain above the table, by which it must be higher without tests.
+ERRORS_WITHOUT_TESTS, SHARE_WITHOUT_TESTS = 2.0, 0.3
 # Why a row is outside a box: its value is too low, too high, missing, or another category.
 BELOW, ABOVE, MISSING, OTHER = 1, 2, 3, 4
 
@@ -81,6 +90,8 @@ class CrossFit:
         is inside.
     ends : set of (int, int)
         The conditions that are left: features, and the reasons why they exclude rows.
+    rare : set of (int, int)
+        The conditions that at most half of the searches chose.
     n_named : int
         Number of features with a condition in any of the boxes.
     rows : ndarray of shape (n_rows,) of bool
@@ -108,7 +119,7 @@ class CrossFit:
                 named.update((j, int(reason)) for reason in np.unique(of_levels) if reason)
         self.n_named: int = len({j for j, _ in named})
         self.ends: set[End] = set(named)
-        self._drop({end for end, n in named.items() if 2 * n <= len(boxes)})
+        self.rare: set[End] = {end for end, n in named.items() if 2 * n <= len(boxes)}
 
     def with_rows(self, rows: np.ndarray) -> CrossFit:
         """Return a copy that tests conditions by these rows only, shape (n_rows,) of bool."""
@@ -126,7 +137,8 @@ class CrossFit:
         """True if a row is inside the box of the search without it, shape (n_rows,) of bool."""
         return np.count_nonzero(self.outside, axis=1) == 0
 
-    def _drop(self, ends: set[End]) -> None:
+    def drop(self, ends: set[End]) -> None:
+        """Drop these conditions."""
         self.ends -= ends
         for j, reason in ends:
             column = self.outside[:, j]
@@ -175,7 +187,7 @@ class CrossFit:
             p_values.append(self._p_value(inside, single[kept_out], little))
         if max(p_values, default=0.0) <= level:
             return False
-        self._drop(units[int(np.argmax(p_values))])
+        self.drop(units[int(np.argmax(p_values))])
         return True
 
     def _p_value(self, inside: np.ndarray, kept_out: np.ndarray, little: float) -> float:
@@ -199,19 +211,6 @@ class CrossFit:
         if few < 2:
             return math.inf
         return float(student.sf((mean - other) / error, few - 1)) if error else 0.0
-
-    def is_as_good_as(self, other: CrossFit) -> bool:
-        """Return whether the average of the rows inside is hardly lower than that of ``other``."""
-        deviations, means = np.zeros(len(self.y)), []
-        for sign, fitted in ((1.0, self), (-1.0, other)):
-            inside = np.flatnonzero(fitted.inside & fitted.rows)
-            if not len(inside):
-                return fitted is other
-            means.append(float(self.y[inside].mean()))
-            deviations[inside] += sign * (self.y[inside] - means[-1]) / len(inside)
-        little = MIN_EFFECT * (means[1] - float(self.y[self.rows].mean()))
-        error = standard_error(deviations[self.rows], self.groups[self.rows])
-        return means[1] - means[0] <= max(little, ERRORS_OF_SIZE * error)
 
     def prune_box(self, box: np.ndarray, shape: Shape) -> np.ndarray:
         """Return ``box`` without the ends that are not in ``ends``, shape (size,)."""
@@ -244,12 +243,12 @@ def search_features(
     min_rows: int,
     features: Sequence[int],
 ) -> list[np.ndarray]:
-    """Return the best boxes (size,) with conditions on these features, one for each tolerance."""
+    """Return the best boxes (size,) with conditions on these features, by shares of noise."""
     some, target, shape = table.only(features), standardize(y), table.shape
     path = search_rows(some, target, min_rows)
     boxes = []
-    for tolerance in TOLERANCES:
-        best, box = recommend(some, target, path, tolerance), shape.everything
+    for noise in NOISE_SHARES:
+        best, box = recommend(some, target, path, noise), shape.everything
         for i, j in enumerate(features):
             part = best[some.shape.offsets[i] : some.shape.offsets[i + 1]]
             box[shape.offsets[j] : shape.offsets[j + 1]] = part
@@ -280,10 +279,56 @@ class CrossFitResult:
         The group of the whole table, with the conditions that are needed.
     inside : ndarray of shape (n,) of int
         Indices of the rows that are inside the group of the search without them.
+    sizes : list of tuple of ndarray
+        Boxes and held-out rows, as above, of all groups among which the group was chosen.
     """
 
     box: np.ndarray
     inside: np.ndarray
+    sizes: list[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One of the groups of several sizes among which cross-fitting chooses.
+
+    Attributes
+    ----------
+    features : tuple of int
+        The features that were searched.
+    noise : int
+        Index of the share of noise, in ``NOISE_SHARES``.
+    fitted : CrossFit
+        The conditions that are left, and the held-out rows.
+    is_tested : bool
+        Whether its conditions were tested.
+    """
+
+    features: tuple[int, ...]
+    noise: int
+    fitted: CrossFit
+    is_tested: bool = True
+
+    @cached_property
+    def inside(self) -> np.ndarray:
+        """Indices of the held-out rows inside, shape (n,) of int."""
+        return np.flatnonzero(self.fitted.inside & self.fitted.rows)
+
+    @cached_property
+    def average(self) -> float:
+        """Average of the target over the held-out rows inside; -inf if it has no error."""
+        if len(np.unique(self.fitted.groups[self.inside])) < 2:
+            return -math.inf
+        return float(self.fitted.y[self.inside].mean())
+
+    def error(self, other: Rung) -> float:
+        """Return the standard error of the difference between two averages; 0 without one."""
+        fitted, deviations = self.fitted, np.zeros(len(self.fitted.y))
+        for sign, rung in ((1.0, self), (-1.0, other)):
+            if rung.average > -math.inf:
+                gaps = fitted.y[rung.inside] - rung.average
+                deviations[rung.inside] += sign * gaps / len(rung.inside)
+        return standard_error(deviations[fitted.rows], fitted.groups[fitted.rows])
 
 
 def cross_fit(
@@ -320,27 +365,68 @@ def cross_fit(
             found[fold] = search_features(table.part(rows), y[rows], least, features)
         return [
             CrossFit(table, y, folds, groups, {fold: boxes[i] for fold, boxes in found.items()})
-            for i in range(len(TOLERANCES))
+            for i in range(len(NOISE_SHARES))
         ]
 
-    def choose_group(rows: np.ndarray) -> tuple[tuple[int, ...], int, CrossFit]:
-        """Choose the features, the tolerance and the ends by these rows, (n_rows,) of bool."""
+    def climb(rows: np.ndarray) -> tuple[list[Rung], list[Rung]]:
+        """Return the tested and the untested groups, judged by these rows (n_rows,) of bool."""
         first = search_folds(every)[0].with_rows(rows)
+        first.drop(first.rare)
         first.drop_features(LENIENT_LEVEL, 0.0)
         features = tuple(first.features) or every
-        sizes = [fitted.with_rows(rows) for fitted in search_folds(features)]
-        for fitted in sizes:
-            fitted.drop_features(STRICT_LEVEL / max(first.n_named, 1), MIN_EFFECT)
-            fitted.drop_ends(END_LEVEL, MIN_EFFECT)
-        best = max(i for i, fitted in enumerate(sizes) if fitted.is_as_good_as(sizes[0]))
-        return features, best, sizes[best]
+        tested = []
+        for level in END_LEVELS:
+            for i, searched in enumerate(search_folds(features)):
+                fitted = searched.with_rows(rows)
+                fitted.drop(fitted.rare)
+                fitted.drop_features(STRICT_LEVEL / max(first.n_named, 1), MIN_EFFECT)
+                fitted.drop_ends(level, MIN_EFFECT)
+                tested.append(Rung(features, i, fitted))
+        untested = [
+            Rung(every, i, searched.with_rows(rows), is_tested=False)
+            for i, searched in enumerate(search_folds(every))
+        ]
+        return tested, untested
 
-    features, size, fitted = choose_group(np.ones(len(y), dtype=bool))
-    box = search_features(table, y, min_rows, features)[size]
+    def choose(rows: np.ndarray) -> Rung:
+        """Return the best group by these rows, (n_rows,) of bool."""
+        return choose_rung(*climb(rows), float(y[rows].mean()))
+
+    search_table = cache(partial(search_features, table, y, min_rows))
+
+    def box_of(rung: Rung) -> np.ndarray:
+        """Return the box of the whole table, (size,)."""
+        box = search_table(rung.features)[rung.noise]
+        return rung.fitted.prune_box(box, table.shape) if rung.is_tested else box
+
+    tested, untested = climb(np.ones(len(y), dtype=bool))
+    chosen = choose_rung(tested, untested, float(y.mean()))
     inside = [
-        np.flatnonzero(choose_group(folds != fold)[2].inside & (folds == fold)) for fold in parts
+        np.flatnonzero(choose(folds != fold).fitted.inside & (folds == fold)) for fold in parts
     ]
     return CrossFitResult(
-        fitted.prune_box(box, table.shape),
+        box_of(chosen),
         np.concatenate([np.zeros(0, dtype=np.intp), *inside]),
+        [(box_of(rung), rung.inside) for rung in [*tested, *untested]],
     )
+
+
+def choose_rung(tested: list[Rung], untested: list[Rung], table_average: float) -> Rung:
+    """Return the group with the highest average over held-out rows, or a preferred one.
+
+    The tested groups are in the order in which they are preferred.
+    """
+    best = max(tested, key=lambda rung: rung.average)
+    other = max(untested, key=lambda rung: rung.average)
+    if best.average > -math.inf:
+        best = next(
+            rung
+            for rung in tested
+            if best.average - rung.average <= ERRORS_OF_SIZE * rung.error(best)
+        )
+        needed = max(
+            SHARE_WITHOUT_TESTS * (other.average - table_average),
+            ERRORS_WITHOUT_TESTS * other.error(best),
+        )
+        return other if other.average - best.average > needed else best
+    return other if other.average > -math.inf else best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,15 +17,43 @@ from skgpb.lab.tables.verdict import (
     OutlierLimits,
     Verdict,
     estimate_average,
+    not_above,
     permutation_test,
 )
 
 # Largest share of the rows of the runner-up that may be in the best group as well.
 MAX_COMMON_ROWS = 0.1
+# Groups of other sizes: the largest number of them, and the least difference in size.
+MOST_SIZES, DIFFERENT = 5, 0.15
+
+# Expected average of new rows and its interval; both are None if there are too few held-out rows.
+Expectation = tuple[float, tuple[float, float]] | tuple[None, None]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Size:
+    """A group of another size, and what new rows of it are expected to average.
+
+    Attributes
+    ----------
+    subgroup : Subgroup
+        Conditions of the group.
+    n_rows : int
+        Its number of rows.
+    average : float or None
+        Expected average of new rows; None if there are too few held-out rows.
+    interval : tuple of float or None
+        Interval that contains ``average`` with 95 % probability.
+    """
+
+    subgroup: Subgroup
+    n_rows: int
+    average: float | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class JudgedGroup:
     """The group found in a table, and the verdict about new rows.
 
     Attributes
@@ -49,6 +78,8 @@ class Finding:
         Number of different groups that the search visited.
     min_rows : int
         Smallest number of rows of a group.
+    sizes : list of Size
+        Groups of other sizes among which this one was chosen, the largest first.
     """
 
     table: MemoryTable
@@ -62,6 +93,7 @@ class Finding:
     runner_up: Subgroup | None
     n_boxes: int
     min_rows: int
+    sizes: list[Size]
 
     @property
     def counted_average(self) -> float:
@@ -99,7 +131,7 @@ def find_and_judge(
     rng: np.random.Generator | None = None,
     n_permutations: int | None = None,
     groups: np.ndarray | None = None,
-) -> Finding:
+) -> JudgedGroup:
     """Search a table and judge the group found.
 
     Parameters
@@ -119,7 +151,7 @@ def find_and_judge(
 
     Returns
     -------
-    finding : Finding
+    judged : JudgedGroup
 
     Examples
     --------
@@ -129,8 +161,8 @@ def find_and_judge(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((1000, 2))
     >>> y = (X > 0.7).all(axis=1) + 0.1 * rng.normal(size=1000)
-    >>> finding = find_and_judge(MemoryTable(X, y), 50)
-    >>> finding.verdict.verdict
+    >>> judged = find_and_judge(MemoryTable(X, y), 50)
+    >>> judged.verdict.verdict
     'real'
     """
     rng = np.random.default_rng(0) if rng is None else rng
@@ -146,16 +178,26 @@ def find_and_judge(
     fitted = cross_fit(table, y, min_rows, numbers, np.random.default_rng(0))
     subgroup = table.tidied(table.shape.subgroup(fitted.box))
     rows = table.rows(subgroup)
-    average, interval = estimate_average(y[fitted.inside], numbers[fitted.inside], y)
-    if average is not None and interval is not None:
-        # The average over the rows that chose the group is biased upwards: new rows cannot be
-        # expected to exceed it, however lucky the held-out rows are.
-        average = min(average, float(y[rows].mean()))
-        interval = min(interval[0], average), interval[1]
-        if minimize:
-            average, interval = -average, (-interval[1], -interval[0])
-    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL else "chance"
-    return Finding(
+
+    def expect(held_out: np.ndarray, rows: np.ndarray) -> Expectation:
+        """Return what new rows average in a group of ``rows`` (n_rows,), and the interval."""
+        average, interval = estimate_average(y[held_out], numbers[held_out], y)
+        if average is None or interval is None:
+            return None, None
+        average, (low, high) = not_above(average, interval, float(y[rows].mean()))
+        return (-average, (-high, -low)) if minimize else (average, (low, high))
+
+    average, interval = expect(fitted.inside, rows)
+    # A group that new rows may not have is not real, however unlikely its evidence is.
+    worst = None if interval is None else sign * interval[1 if minimize else 0]
+    is_confirmed = worst is not None and worst > float(y.mean())
+    verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL and is_confirmed else "chance"
+    others = {}
+    for box, held_out in fitted.sizes:
+        other = table.tidied(table.shape.subgroup(box))
+        inside = table.rows(other)
+        others.setdefault(other, Size(other, int(inside.sum()), *expect(held_out, inside)))
+    return JudgedGroup(
         table.with_target(limits.clip(table.y)),
         minimize,
         subgroup,
@@ -167,13 +209,28 @@ def find_and_judge(
         _runner_up(table, found, rows),
         len(np.unique(found.inside, axis=0)),
         min_rows,
+        _different_sizes(others.values(), int(rows.sum()), table.n_rows),
     )
+
+
+def _different_sizes(sizes: Iterable[Size], n_rows: int, n_table: int) -> list[Size]:
+    """Return groups that differ in size from the group of ``n_rows`` and from each other.
+
+    They are sorted, the largest first.
+    """
+    kept, taken = [], [n_rows, n_table]
+    for size in sorted(sizes, key=lambda size: -size.n_rows):
+        if all(max(n, size.n_rows) * DIFFERENT <= abs(n - size.n_rows) for n in taken):
+            kept.append(size)
+            taken.append(size.n_rows)
+    return kept[:MOST_SIZES]
 
 
 def _runner_up(table: MemoryTable, found: SubgroupPath, rows: np.ndarray) -> Subgroup | None:
     """Return the next best group with few rows in common with ``rows``; None if there is none."""
-    for i in np.argsort(-found.shrunken_mean, kind="stable"):
-        if found.shrunken_mean[i] <= 0.0:
+    shrunken = found.shrunken_mean()
+    for i in np.argsort(-shrunken, kind="stable"):
+        if shrunken[i] <= 0.0:
             break
         others = table.shape.holds(table.codes, found.inside[i])
         if np.count_nonzero(others & rows) <= MAX_COMMON_ROWS * np.count_nonzero(others):

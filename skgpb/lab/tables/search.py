@@ -21,9 +21,10 @@ standard errors, minus a cost for each of its ends. The ratio of the evidence to
 distance shrinks the average of the box towards the average of the table. The recommendation is the
 box with the highest shrunken average among all boxes visited, without its unnecessary ends.
 
-The standard error of the average of n rows is that of n independent rows. If a table reports a
-larger error, because the rows come from few sampled blocks or because noise was added, the search
-uses it for sides, evidence and ends.
+The standard error of the average of n rows is that of n independent rows. Its variance is the
+larger one of the variances of the box and of the table: a feature that changes only the scatter of
+the target is no evidence. If a table reports a larger error, because the rows come from few sampled
+blocks or because noise was added, the search uses it for sides, evidence and ends.
 
 References
 ----------
@@ -81,8 +82,9 @@ class PeelingTrajectory:
 
     Attributes
     ----------
-    n, mean : ndarray of shape (n_boxes,)
-        Number of rows of each box, and their average minus the table's, in standard deviations.
+    n, mean, variance : ndarray of shape (n_boxes,)
+        Number of rows of each box, their average minus the table's, in standard deviations, and
+        their variance.
     inside : ndarray of shape (n_boxes, size) of uint8
         Whether each level is inside each box.
     threshold : float
@@ -91,6 +93,7 @@ class PeelingTrajectory:
 
     n: np.ndarray
     mean: np.ndarray
+    variance: np.ndarray
     inside: np.ndarray
     threshold: float = 0.0
 
@@ -108,18 +111,17 @@ class SubgroupPath:
     ----------
     n, mean, inside : ndarray
         As in :class:`PeelingTrajectory`.
-    evidence : ndarray of shape (n_boxes,)
-        Squared distance from the average of the table, in standard errors, minus the cost of the
-        ends of the box; 0 for the whole table.
-    shrunken_mean : ndarray of shape (n_boxes,)
-        ``mean``, shrunk by the share of the squared distance that is evidence.
+    squared : ndarray of shape (n_boxes,)
+        Squared distance from the average of the table, in standard errors; 0 for the whole table.
+    cost : ndarray of shape (n_boxes,)
+        Cost of the ends of each box, in squared standard errors.
     """
 
     n: np.ndarray
     mean: np.ndarray
     inside: np.ndarray
-    evidence: np.ndarray
-    shrunken_mean: np.ndarray
+    squared: np.ndarray
+    cost: np.ndarray
 
     @classmethod
     def from_trajectories(
@@ -129,44 +131,54 @@ class SubgroupPath:
         n_rows: float,
         inflation: np.ndarray | float = 1.0,
     ) -> SubgroupPath:
-        """Return the evidence for the boxes of trajectories.
+        """Return the boxes of trajectories.
 
         ``inflation`` (n_boxes,) are the squared errors of their averages, as multiples of those of
-        independent rows.
+        independent rows with the variance of the table.
         """
         n = np.concatenate([trajectory.n for trajectory in trajectories])
         mean = np.concatenate([trajectory.mean for trajectory in trajectories])
         inside = np.concatenate([trajectory.inside for trajectory in trajectories])
+        variance = np.concatenate([trajectory.variance for trajectory in trajectories])
         part = n < n_rows
         # Variance of rows drawn without replacement.
-        rest = np.where(part, 1.0 - n / n_rows, 1.0) * inflation
+        rest = np.where(part, 1.0 - n / n_rows, 1.0) * np.maximum(variance, inflation)
         squared = np.where(part, np.maximum(mean, 0.0) ** 2 * n / rest, 0.0)
-        evidence = np.where(part, squared - COST_OF_END * count_ends(inside, shape), 0.0)
-        share = np.clip(evidence / np.maximum(squared, 1e-300), 0.0, 1.0)
-        return cls(n, mean, inside, evidence, mean * share)
+        cost = np.where(part, COST_OF_END * count_ends(inside, shape), 0.0)
+        return cls(n, mean, inside, squared, cost)
 
-    @property
-    def best(self) -> int:
-        """Index of the recommended box; without significant boxes that of the most evidence."""
-        return int(
-            (self.shrunken_mean if self.shrunken_mean.max() > 0.0 else self.evidence).argmax()
-        )
+    def evidence(self, noise: float = 1.0) -> np.ndarray:
+        """Return ``squared`` minus the cost of the ends, shape (n_boxes,).
+
+        ``noise`` is the share of the variance of the target that no feature explains.
+        """
+        return self.squared - noise * self.cost
+
+    def shrunken_mean(self, noise: float = 1.0) -> np.ndarray:
+        """Return ``mean``, shrunk by the share of ``squared`` that is evidence, (n_boxes,)."""
+        share = self.evidence(noise) / np.maximum(self.squared, 1e-300)
+        return self.mean * np.clip(share, 0.0, 1.0)
+
+    def best(self, noise: float = 1.0) -> int:
+        """Return the recommended box; without significant boxes that of the most evidence."""
+        shrunken = self.shrunken_mean(noise)
+        return int((shrunken if shrunken.max() > 0.0 else self.evidence(noise)).argmax())
 
     def largest(self, tolerance: float) -> int:
         """Return the index of the largest box that is hardly worse than the best.
 
         Its shrunken average is lower by at most ``tolerance`` standard errors of the best box.
         """
-        best = self.best
-        least = self.shrunken_mean[best] - tolerance / np.sqrt(self.n[best])
-        alike = (self.shrunken_mean >= max(least, 0.0)) & (self.evidence > 0.0)
+        best, shrunken = self.best(), self.shrunken_mean()
+        least = shrunken[best] - tolerance / np.sqrt(self.n[best])
+        alike = (shrunken >= max(least, 0.0)) & (self.evidence() > 0.0)
         alike[best] = True
-        return int(np.where(alike, self.n, -1.0).argmax()) if tolerance else best
+        return int(np.where(alike, self.n, -1.0).argmax())
 
     @property
     def most_evidence(self) -> float:
         """Largest evidence of all boxes."""
-        return float(self.evidence.max())
+        return float(self.evidence().max())
 
 
 def count_ends(inside: np.ndarray, shape: Shape) -> np.ndarray:
@@ -221,18 +233,21 @@ def peel(
     -------
     trajectory : PeelingTrajectory
     """
-    n, means, boxes = [], [], []
+    n, means, variances, boxes = [], [], [], []
     for _ in range(MOST_STEPS):
         sides.ascend(threshold, penalty, min_rows, MOST_MOVES)
         mean = sides.total / sides.count
         n.append(sides.count)
         means.append(mean)
+        variances.append(sides.variance)
         boxes.append(sides.box)
         higher = max(threshold + LEAST_STEP, threshold + step * (mean - threshold))
         if sides.count < MIN_ROWS_MARGIN * min_rows or higher >= mean:
             break
         threshold = higher
-    return PeelingTrajectory(np.array(n), np.array(means), np.array(boxes), threshold)
+    return PeelingTrajectory(
+        np.array(n), np.array(means), np.array(variances), np.array(boxes), threshold
+    )
 
 
 def search_rows(table: MemoryTable, target: np.ndarray, min_rows: int) -> SubgroupPath:
@@ -394,18 +409,19 @@ def _coarse(n: np.ndarray, totals: np.ndarray, levels: Levels) -> np.ndarray:
 
 
 def recommend(
-    table: MemoryTable, target: np.ndarray, found: SubgroupPath, tolerance: float = 0.0
+    table: MemoryTable, target: np.ndarray, found: SubgroupPath, noise: float = 1.0
 ) -> np.ndarray:
     """Return the best box of a search without its unnecessary ends, shape (size,).
 
-    The best box is the largest one whose shrunken average is lower than the highest by at most
-    ``tolerance`` standard errors.
+    ``noise`` is the share of the variance of the target that no feature explains.
     """
-    best = found.inside[found.largest(tolerance)]
-    return simplify_box(best, table.shape, RowSides(table, target).ask)
+    best = found.inside[found.best(noise)]
+    return simplify_box(best, table.shape, RowSides(table, target).ask, noise)
 
 
-def simplify_box(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
+def simplify_box(
+    inside: np.ndarray, shape: Shape, ask: Marginals, noise: float = 1.0
+) -> np.ndarray:
     """Remove the ends of a box beyond which the rows hardly average less than those inside.
 
     Parameters
@@ -427,7 +443,7 @@ def simplify_box(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray
         counts, totals, errors = ask(inside)
         within = inside[first] == 1
         mean = totals[first][within].sum() / max(counts[first][within].sum(), 1.0)
-        worst, dropped = ERRORS_OF_END, None
+        worst, dropped = ERRORS_OF_END * math.sqrt(noise), None
         for beyond in _beyond(inside, shape):
             n = counts[beyond].sum()
             gap = mean - totals[beyond].sum() / max(n, 1.0)
@@ -467,6 +483,8 @@ class RowSides(Sides):
         shape, weights = table.shape, np.ones(table.n_rows)
         super().__init__(table.codes, shape.offsets, shape.n_values, shape.ordered, weights)
         self.table, self.shape, self.target = table, shape, target
+        ends = target.min(), target.max()
+        self._is_two_valued = bool(np.isin(target, ends).all())
         self.begin(shape.everything)
 
     def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:
@@ -478,6 +496,17 @@ class RowSides(Sides):
         if flat is not None:
             target = np.where(self.shape.holds(self.table.codes, flat), 0.0, target)
         self.start(target, inside)
+        self._squares = target**2
+
+    @property
+    def variance(self) -> float:
+        """Variance of the target over the rows inside; 1.0 for a target of two values.
+
+        The average of two values decides their variance, which therefore tells nothing more.
+        """
+        if self._is_two_valued:
+            return 1.0
+        return float(self._squares[self.members].mean()) - (self.total / self.count) ** 2
 
     def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Restart from a box (size,); return its marginals and the variances of the sums (size,).
@@ -586,6 +615,9 @@ class QueriedSides:
         """
         self.box, self.flat = inside, flat
         self._counts, self._totals, self._errors = self.ask(inside)
+
+    #: Variance inside, in units of that of the table: answers have only counts and averages.
+    variance = 1.0
 
     @property
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
@@ -755,13 +787,13 @@ def find_subgroup(
             visited = [each for trajectory in trajectories for each in trajectory.inside]
             inflation = sides.inflation(table.totals([shape.subgroup(each) for each in visited]))
         found = SubgroupPath.from_trajectories(trajectories, shape, table.n_rows, inflation)
-        inside = found.inside[found.best]
+        inside = found.inside[found.best()]
         if sides.n_asked < sides.max_calls:
             inside = simplify_box(inside, shape, sides.ask)
         asked = sides.n_asked
     box = shape.subgroup(inside)
     total = table.totals([box])
-    best_first = np.argsort(-found.shrunken_mean, kind="stable")
+    best_first = np.argsort(-found.shrunken_mean(), kind="stable")
     # dict.fromkeys: without duplicates, in this order.
     others = dict.fromkeys(shape.subgroup(found.inside[i]) for i in best_first)
     others.pop(box, None)

@@ -283,11 +283,11 @@ def _remarks(table: MemoryTable, independent: bool) -> list[str]:
             "other values: if it stands for a missing value, leave these rows out"
         )
     if independent and table.n_rows <= MOST_CHECKED:
-        name, different = find_identity(table.columns), repeats(table.columns)
+        name, different = find_identity(table.columns, table.y), repeats(table.columns)
         if name is not None:
             remarks.append(
-                f"{name!r} looks like an identity that repeats: give it as groups, because rows "
-                "that belong together are not independent"
+                f"rows with the same {name!r} seem to belong together, like the visits of a "
+                "patient: give it as groups, because such rows are not independent"
             )
         elif different is not None:
             remarks.append(

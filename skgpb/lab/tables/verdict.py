@@ -282,6 +282,18 @@ def estimate_average(
     )
 
 
+def not_above(
+    average: float, interval: tuple[float, float], chosen: float, sign: float = 1.0
+) -> tuple[float, tuple[float, float]]:
+    """Limit the expected average of new rows by the average of the rows that chose the group.
+
+    That average, ``chosen``, is biased upwards: new rows cannot be expected to exceed it, however
+    lucky the held-out rows are. ``sign`` is -1.0 if low averages are sought.
+    """
+    average = sign * min(sign * average, sign * chosen)
+    return average, (min(interval[0], average), max(interval[1], average))
+
+
 def is_two_valued(mean: float, variance: float, low: float, high: float) -> bool:
     """Return whether all values are ``low`` or ``high``: only then is the variance that large.
 

@@ -330,13 +330,13 @@ def test_rows_that_belong_together_are_named_and_taken_together(tmp_path, capsys
     printed, result = capsys.readouterr().out, json.loads(output.read_text())
     assert (result["verdict"], result["identity"], result["group"]) == ("real", "patient", None)
     assert (
-        "patient looks like an identity that repeats. If rows of the same patient belong together, "
-        'the verdict and the interval need --group "patient".' in printed
+        "Rows with the same patient seem to belong together, like the visits of a patient. If they "
+        'do, the verdict and the interval need --group "patient".' in printed
     )
     assert main([*given, "--output", str(output), "--group", "patient"]) == 0
     printed, result = capsys.readouterr().out, json.loads(output.read_text())
     assert (result["verdict"], result["identity"], result["group"]) == ("chance", None, "patient")
-    assert "identity" not in printed
+    assert "belong together" not in printed
 
 
 def test_rows_that_repeat_without_an_identity_are_named(tmp_path, capsys):
@@ -344,6 +344,12 @@ def test_rows_that_repeat_without_an_identity_are_named(tmp_path, capsys):
     patients(table)
     lines = [line.split(",", 1)[1] for line in table.read_text().splitlines()]
     table.write_text("\n".join(lines) + "\n")
+    assert main(["search", str(table), "--features", "age", "weight", "--target", "score"]) == 0
+    # Their targets are alike, so that a feature tells them apart.
+    assert "Rows with the same age seem to belong together" in capsys.readouterr().out
+    header, *rows = lines
+    shuffled = [f"{row.rpartition(',')[0]},{(7 * i) % 31}" for i, row in enumerate(rows)]
+    table.write_text("\n".join([header, *shuffled]) + "\n")
     assert main(["search", str(table), "--features", "age", "weight", "--target", "score"]) == 0
     assert "Only 30 of 300 rows differ in the features." in capsys.readouterr().out
 

@@ -9,7 +9,9 @@ import pytest
 
 from skgpb.exceptions import DataWarning
 from skgpb.lab.tables import BestSubgroup
-from skgpb.lab.tables.checks import find_identity, missing_code, repeats
+from skgpb.lab.tables.checks import find_cluster, find_identity, missing_code, repeats
+
+NOISE = np.random.default_rng(99).normal(size=5000)
 
 
 def values(n=400):
@@ -65,15 +67,15 @@ def people(n_people=30, each=10):
 
 def test_an_identity_is_recognised_by_what_is_the_same_for_it():
     columns = people()
-    assert find_identity(columns) == "who"
+    assert find_identity(columns, NOISE[: len(next(iter(columns.values())))]) == "who"
     columns["who"] = np.array([f"P{each:g}" for each in columns["who"]], dtype=object)
-    assert find_identity(columns) == "who"
+    assert find_identity(columns, NOISE[: len(next(iter(columns.values())))]) == "who"
 
 
 @pytest.mark.parametrize("name", ["patient", "Patient ID", "customer_no", "userId", "id"])
 def test_an_identity_is_recognised_by_its_name(name):
     columns = {name: np.arange(300.0) % 40, "x": np.random.default_rng(5).random(300)}
-    assert find_identity(columns) == name
+    assert find_identity(columns, NOISE[: len(next(iter(columns.values())))]) == name
 
 
 def test_what_only_looks_like_an_identity_is_none():
@@ -85,7 +87,7 @@ def test_what_only_looks_like_an_identity_is_none():
         "dose": rng.random(400),
         "id": np.arange(400.0),  # does not repeat
     }
-    assert find_identity(columns) is None
+    assert find_identity(columns, NOISE[: len(next(iter(columns.values())))]) is None
 
 
 @pytest.mark.parametrize(("n_values", "found"), [(10, "who"), (11, None)])
@@ -95,7 +97,7 @@ def test_what_has_ten_values_for_each_number_may_be_the_same_for_it_but_for_slip
     slips = np.tile(np.maximum(np.arange(400) - 400 + n_values, 0), 5)
     own = n_values * who + 0.5  # no whole numbers, which might be an identity themselves
     columns = {"who": who, "size": own + slips, "weight": own - slips}
-    assert find_identity(columns) == found
+    assert find_identity(columns, NOISE[: len(next(iter(columns.values())))]) == found
 
 
 def test_rows_that_repeat_are_counted():
@@ -120,8 +122,10 @@ def test_the_estimator_warns_of_codes_and_of_rows_that_repeat():
         BestSubgroup().fit(X, y)
     groups = np.repeat(np.arange(30), 10)
     X, y = rng.random((30, 3))[groups], rng.normal(size=30)[groups]
-    with pytest.warns(DataWarning, match="only 30 of 300 rows differ in X"):
+    with pytest.warns(DataWarning, match="same 'x0' seem to belong together"):
         assert BestSubgroup().fit(X, y).verdict_ == "real"
+    with pytest.warns(DataWarning, match="only 30 of 300 rows differ in X"):
+        BestSubgroup().fit(X, NOISE[:300])
     assert BestSubgroup().fit(X, y, groups=groups).verdict_ == "chance"
 
 
@@ -137,3 +141,16 @@ def test_groups_that_mean_nothing_are_refused(groups, says):
     rng = np.random.default_rng(9)
     with pytest.raises(ValueError, match=re.escape(says)):
         BestSubgroup().fit(rng.random((300, 2)), rng.normal(size=300), groups=groups)
+
+
+def test_smooth_effects_of_numbers_that_repeat_are_no_clusters():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = {
+            "age": rng.integers(18, 90, 3000).astype(float),
+            "month": rng.integers(1, 13, 3000).astype(float),
+            "dose": np.round(rng.uniform(0.0, 10.0, 3000), 1),
+        }
+        y = np.sin(X["age"] / 6.0) + 2.0 * (X["dose"] > 5.0) + rng.normal(size=3000)
+        assert find_cluster(X, y + np.sin(X["month"] / 2.0)) is None
+        assert find_cluster(X, rng.standard_t(2, 3000)) is None

@@ -181,7 +181,7 @@ def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
         low = next(edge for edge in table.levels[1].edges if edge > 0.49)
         box = Subgroup.from_sides({"shop": Categories((names[2], names[3])), "x": Range(low=low)})
         inside = recommend(
-            table, y, SimpleNamespace(inside=[table.shape.inside(box)], largest=lambda _: 0)
+            table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=lambda _: 0)
         )
         found.append(table.rows(table.shape.subgroup(inside)).tolist())
     assert found[0] == found[1] == found[2]
@@ -200,7 +200,7 @@ def test_missing_values_are_kept_out_only_where_they_average_less(low):
     box = Subgroup.from_sides({"x": Range(low=edge), "other": Range()})
     inside = table.shape.inside(box)
     inside[table.shape.offsets[2] - 1] = 0
-    inside = recommend(table, y, SimpleNamespace(inside=[inside], largest=lambda _: 0))
+    inside = recommend(table, y, SimpleNamespace(inside=[inside], best=lambda _: 0))
     assert inside[table.shape.offsets[2] - 1] == (not low)
 
 
@@ -289,13 +289,38 @@ def test_what_is_believed_of_an_average_is_what_its_ends_leave():
     shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
     inside = np.array([shape.everything, shape.everything])
     inside[1, :50] = 0
-    found = SubgroupPath.from_trajectories(
-        [PeelingTrajectory(np.array([100.0, 50.0]), np.array([0.0, 0.8]), inside)], shape, 100
-    )
+    n, mean = np.array([100.0, 50.0]), np.array([0.0, 0.8])
+    trajectory = PeelingTrajectory(n, mean, np.ones(2), inside)
+    found = SubgroupPath.from_trajectories([trajectory], shape, 100)
     # 0.8 squared, times 50 rows, over one half of the table; less one end.
-    np.testing.assert_allclose(found.evidence, [0.0, 64.0 - 4.0])
-    np.testing.assert_allclose(found.shrunken_mean, [0.0, 0.8 * 60 / 64])
-    assert found.best == 1
+    np.testing.assert_allclose(found.evidence(), [0.0, 64.0 - 4.0])
+    np.testing.assert_allclose(found.shrunken_mean(), [0.0, 0.8 * 60 / 64])
+    # An end costs less if features explain much of the variance.
+    np.testing.assert_allclose(found.shrunken_mean(0.1), [0.0, 0.8 * 63.6 / 64])
+    assert found.best() == found.best(0.1) == 1
+
+
+def test_a_box_of_larger_scatter_has_less_evidence():
+    shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
+    inside = np.array([shape.everything] * 3)
+    inside[1:, :50] = 0
+    n, mean = np.array([100.0, 50.0, 50.0]), np.array([0.0, 0.8, 0.8])
+    trajectory = PeelingTrajectory(n, mean, np.array([1.0, 0.5, 4.0]), inside)
+    found = SubgroupPath.from_trajectories([trajectory], shape, 100)
+    np.testing.assert_allclose(found.squared, [0.0, 64.0, 64.0 / 4.0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_variance_of_a_box_is_that_of_its_rows(seed):
+    rng = np.random.default_rng(seed)
+    table, target = MemoryTable(rng.random((80, 2)), rng.random(80)), standardize(rng.random(80))
+    sides = RowSides(table, target)
+    for _ in range(5):
+        sides.begin((rng.random(len(table.shape.everything)) < 0.8).astype(np.uint8))
+        if len(rows := sides.members):
+            assert sides.variance == pytest.approx(target[rows].var())
+    # The average of two values decides their variance.
+    assert RowSides(table, standardize(target > 0.3)).variance == 1.0
 
 
 def test_a_box_may_begin_where_no_level_does_once_it_is_only_counted():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from skgpb.exceptions import DataWarning
 from skgpb.lab.tables import BestSubgroup
 from skgpb.lab.tables.conditions import Categories
 
@@ -193,3 +195,21 @@ def test_columns_that_are_no_features_are_refused():
     missing = pandas.DataFrame({"a": np.arange(9.0)})
     with pytest.raises(ValueError, match="y must be an array of finite numbers"):
         BestSubgroup().fit(missing, np.full(9, np.nan))
+
+
+@pytest.mark.parametrize("columns", ["of patients", "of both"])
+def test_rows_that_are_alike_are_named_by_a_column_to_group_by(columns):
+    rng = np.random.default_rng(3)
+    patient = np.repeat(np.arange(40), 10)
+    y = rng.normal(size=40)[patient] + rng.normal(size=400)
+    of_patients = {"weight": rng.normal(size=40)[patient], "height": rng.normal(size=40)[patient]}
+    of_visits = {"hour": rng.random(400), "dose": rng.random(400)}
+    pandas = pytest.importorskip("pandas")
+    X = of_patients | (of_visits if columns == "of both" else {})
+    X = pandas.DataFrame(X)
+    with pytest.warns(DataWarning, match="same '(weight|height)' .*groups"):
+        search = BestSubgroup(n_permutations=49).fit(X, y)
+    assert search.verdict_ in ("real", "chance")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BestSubgroup(n_permutations=49).fit(X, y, groups=patient)

@@ -8,7 +8,16 @@ from numpy.testing import assert_array_equal
 from scipy.stats import binom, binomtest, t
 
 from skgpb.lab.tables import MemoryTable, verdict
-from skgpb.lab.tables.crossfit import N_FOLDS, TOLERANCES, CrossFit, assign_folds, cross_fit
+from skgpb.lab.tables.crossfit import (
+    END_LEVELS,
+    N_FOLDS,
+    NOISE_SHARES,
+    CrossFit,
+    Rung,
+    assign_folds,
+    choose_rung,
+    cross_fit,
+)
 from skgpb.lab.tables.finding import find_and_judge
 from skgpb.lab.tables.search import search_rows, standardize
 from skgpb.lab.tables.verdict import (
@@ -250,7 +259,8 @@ def test_an_effect_of_patients_is_not_one_of_their_features(sizes):
         together = find_and_judge(table, 15, groups=groups, n_permutations=49).verdict
         real.append(together.verdict == "real")
         alone.append(find_and_judge(table, 15, n_permutations=49).verdict.verdict == "real")
-        held.append(together.interval[0] <= 0.0 <= together.interval[1])
+        low, high = together.interval or (-np.inf, np.inf)  # too few patients to say
+        held.append(low <= 0.0 <= high)
     assert sum(real) <= at_most(6, LEVEL)
     assert sum(alone) >= 4
     assert sum(held) >= 5
@@ -414,26 +424,87 @@ def test_new_rows_are_not_expected_to_average_more_than_the_group():
             assert low <= finding.verdict.average <= high
 
 
-def test_the_largest_size_that_is_as_good_as_the_first_is_taken(monkeypatch):
-    rng, asked = np.random.default_rng(1), []
+def test_each_fold_is_judged_by_the_group_that_the_others_choose(monkeypatch):
+    rng, offered, taken = np.random.default_rng(1), [], []
 
-    def as_good(fitted, other):
-        asked.append((fitted, other, fitted is other or bool(rng.random() < 0.5)))
-        return asked[-1][-1]
+    def draw(tested, untested, table_average):
+        offered.append((tested, untested))
+        taken.append([*tested, *untested][rng.integers(len(tested) + len(untested))])
+        return taken[-1]
 
-    monkeypatch.setattr(CrossFit, "is_as_good_as", as_good)
-    X, sizes = rng.random((120, 2)), len(TOLERANCES)
+    monkeypatch.setattr("skgpb.lab.tables.crossfit.choose_rung", draw)
+    X, groups = rng.random((120, 2)), np.arange(120)
     y = 1.0 * (X[:, 0] > 0.6) + 0.3 * (X[:, 1] > 0.4) + 0.5 * rng.normal(size=120)
-    table, groups = MemoryTable(X, y), np.arange(120)
-    fitted = cross_fit(table, y, 6, groups, np.random.default_rng(0))
-    inside, taken = [], set()
-    for i, fold in zip(range(sizes, len(asked), sizes), range(N_FOLDS), strict=True):
-        first = asked[i][0]
-        assert all(other is first for _, other, _ in asked[i : i + sizes])
-        best = max(k for k in range(sizes) if asked[i + k][2])
-        taken.add(best)
-        folds = assign_folds(groups, np.random.default_rng(0))
-        assert_array_equal(asked[i + best][0].rows, folds != fold)
-        inside += np.flatnonzero(asked[i + best][0].inside & (folds == fold)).tolist()
-    assert taken == set(range(sizes))
+    fitted = cross_fit(MemoryTable(X, y), y, 6, groups, np.random.default_rng(0))
+    folds, inside = assign_folds(groups, np.random.default_rng(0)), []
+    for (tested, untested), rung, fold in zip(offered[1:], taken[1:], range(N_FOLDS), strict=True):
+        assert len(tested) == len(END_LEVELS) * len(NOISE_SHARES)
+        assert len(untested) == len(NOISE_SHARES)
+        assert_array_equal(rung.fitted.rows, folds != fold)
+        inside += np.flatnonzero(rung.fitted.inside & (folds == fold)).tolist()
     assert fitted.inside.tolist() == inside
+
+
+def _rung(y, inside, groups=None, **options):
+    """Return a group whose held-out rows are ``inside``, of a table with one feature."""
+    groups = np.arange(len(y)) if groups is None else groups
+    table = MemoryTable(np.arange(len(y))[:, None], y)
+    fitted = CrossFit(table, y, np.zeros(len(y), dtype=int), groups, {})
+    fitted.outside[:, 0] = ~inside
+    return Rung((0,), 0, fitted, **options)
+
+
+def test_a_preferred_group_is_taken_if_its_average_is_hardly_lower():
+    rng = np.random.default_rng(2)
+    y = np.concatenate([np.tile(2.0 + rng.normal(size=100), 2), rng.normal(size=100)])
+    small, both = np.arange(300) < 100, np.arange(300) < 200
+    largest = _rung(y, both)
+    for gap in (0.0, 3.0):
+        lower = y - gap * (both & ~small)
+        first, best, untested = (
+            _rung(lower, rows, is_tested=tested)
+            for rows, tested in ((both, True), (small, True), (small, False))
+        )
+        chosen = choose_rung([first, best], [untested], 0.0)
+        assert chosen is (first if gap == 0.0 else best)
+    # The error of a difference is that of the rows that are not in both groups, in units of each.
+    deviations = (y - y[both].mean()) * both / 200 - (y - y[small].mean()) * small / 100
+    expected = np.sqrt(np.sum(deviations**2) * 300 / 299)
+    assert largest.error(_rung(y, small)) == pytest.approx(expected)
+
+
+def test_a_group_without_tests_must_average_much_more():
+    y = np.random.default_rng(3).normal(size=300) + np.repeat([1.0, 0.0, 0.0], 100)
+    tested = _rung(y, np.arange(300) < 200)
+    for gain, is_taken in ((0.1, False), (2.0, True)):
+        higher = y + gain * (np.arange(300) < 50)
+        tested = _rung(higher, np.arange(300) < 200)
+        untested = _rung(higher, np.arange(300) < 50 if is_taken else np.arange(300) < 150)
+        assert (choose_rung([tested], [untested], 0.0) is untested) == is_taken
+    # It is also taken if no tested group has an error, and not if it has none itself.
+    one = _rung(y, np.arange(300) < 100, groups=np.zeros(300, dtype=int))
+    assert choose_rung([one], [untested], 0.0) is untested
+    assert choose_rung([one], [one], 0.0) is one
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scatter_alone_is_not_real(seed):
+    rng = np.random.default_rng([4711, seed, 14])
+    X = rng.random((400, 3))
+    y = 50.0 + (1.0 + 10.0 * X[:, 0] ** 2) * rng.normal(size=400)
+    finding = find_and_judge(MemoryTable(X, y), 20)
+    assert finding.verdict.verdict == "chance"
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_group_is_real_whose_new_rows_may_be_like_the_table(seed, minimize):
+    rng = np.random.default_rng(seed)
+    X = rng.random((300, 3))
+    for effect in (0.0, 0.4, 3.0):
+        y = effect * (X[:, 0] > 0.7) * (-1.0 if minimize else 1.0) + rng.normal(size=300)
+        finding = find_and_judge(MemoryTable(X, y), 15, minimize=minimize, n_permutations=99)
+        low, high = finding.verdict.interval
+        if finding.verdict.verdict == "real":
+            assert high < y.mean() if minimize else low > y.mean()
+    assert finding.verdict.verdict == "real"
