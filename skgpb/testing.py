@@ -61,7 +61,7 @@ def _flat(values: Any) -> np.ndarray:
     return np.ravel(np.asarray(values, dtype=np.float64))
 
 
-def _with_names(bounds: Any) -> dict[str, Any]:
+def with_names(bounds: Any) -> dict[str, Any]:
     return {f"side {i}": tuple(map(float, side)) for i, side in enumerate(bounds)}
 
 
@@ -325,7 +325,7 @@ class OptimizerContract:
 
     def test_names_of_sides_are_names_and_nothing_else(self, tmp_path: Path) -> None:
         """A box with named sides has the same run as without; ``tell`` accepts dicts by name."""
-        plain, named = self.make(), self.make_with_names(_with_names)
+        plain, named = self.make(), self.make_with_names(with_names)
         if named is None:
             pytest.skip("make_with_names() makes no optimizer of a box with names")
         for i in range(6):

@@ -34,6 +34,7 @@ def failing(seed):
     raise RuntimeError("no game")
 
 
+@pytest.mark.slow
 def test_a_number_is_switched_off_in_worker_processes(tmp_path):
     found = {}
     for n_jobs in (1, 2):

@@ -184,6 +184,7 @@ def test_a_package_that_is_missing_is_named(start: Callable, tmp_path: Path, mon
         start("limits", ["--botorch", "--output", str(tmp_path)])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_seeds")
 def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch) -> None:
     monkeypatch.syspath_prepend(ROOT)

@@ -124,6 +124,7 @@ def test_a_query_is_its_points_and_lies_in_the_domain(name):
         assert isinstance(getattr(query, "depth", 0), int)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer])
 def test_batches_in_a_box_are_distinct_although_candidates_coincide(cls):
     # 40 candidates of a small box: many that follow the posterior end at the same corner.
@@ -186,7 +187,7 @@ def test_an_observation_counts_by_its_own_noise(name):
     assert abs(vague.predict(center)[0] - before) < 0.01
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", some_slow(MODELS))
 @pytest.mark.parametrize("shape", ["point", "one row", "several rows"])
 def test_external_observations_move_the_posterior(name, shape):
@@ -206,7 +207,7 @@ def test_external_observations_move_the_posterior(name, shape):
     assert len(optimizer.history_) == 5
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("told", [False, True])
 def test_a_saved_fit_continues_identically(name, told, tmp_path):
     optimizer = make(name).fit(POOL[:12], f(POOL[:12]))
@@ -312,6 +313,7 @@ def test_fit_conditions_on_the_points_and_restarts(name):
 # Refusals ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", LOOPING)
 @pytest.mark.parametrize("method", ["ask", "recommend", "tell", "run"])
 def test_without_a_domain_the_error_says_what_to_pass(cls, method):
@@ -410,7 +412,7 @@ def bad_parameters_of(cls):
                 yield parameter, value
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_nonsense_parameters_are_named_on_use_and_not_before(cls):
     for parameter, value in bad_parameters_of(cls):
@@ -550,7 +552,7 @@ def test_grid_search_over_a_pipeline_with_a_scaler():
     assert search.predict(X_TABLE).shape == (60,)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("cls", LOOPING)
 def test_cross_validation_and_set_params(cls):
     scores = cross_val_score(cls(), X_TABLE, Y_TABLE, cv=3, error_score="raise")

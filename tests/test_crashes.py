@@ -43,8 +43,9 @@ opt.run(objective, 20, checkpoint=path)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize("fatal", [pytest.param(1, marks=pytest.mark.slow), 9])
+@pytest.mark.parametrize("fatal", [1, 9])
 @pytest.mark.usefixtures("own_seeds")
 def test_a_killed_run_resumes_on_the_same_trajectory(fatal, tmp_path):
     path = tmp_path / "run"
@@ -60,6 +61,7 @@ def test_a_killed_run_resumes_on_the_same_trajectory(fatal, tmp_path):
     assert os.listdir(tmp_path) == ["run"]
 
 
+@pytest.mark.slow
 def test_a_run_interrupted_within_a_batch_evaluates_the_rest_of_it_first(tmp_path):
     whole, path = optimizer(), tmp_path / "run"
     with parallel_config(backend="threading"):
@@ -214,6 +216,7 @@ def job(objective, path, budget=12, **parameters):
     return run, run.run(objective, budget, checkpoint=path, resume=True)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fatal", [0, 1, 7])
 @pytest.mark.usefixtures("own_seeds")
 def test_a_job_that_is_queued_again_goes_on(tmp_path, fatal):

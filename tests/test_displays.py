@@ -96,6 +96,7 @@ def test_regret_is_that_of_the_metrics(kind):
     assert display.figure_ is display.ax_.figure
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["cumulative", "best"])
 def test_runs_with_several_seeds_have_a_mean_and_its_error(kind):
     runs = [GPUCBOptimizer(bounds=[(0, 1)], random_state=seed) for seed in range(3)]
@@ -275,6 +276,7 @@ def test_one_feature_is_a_curve_with_a_band(opt):
     assert labels == {"posterior mean", "95 % interval", "answers", "recommended"}
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", ["mean", "std"])
 def test_two_features_are_a_map(kind):
     opt = arms_search(2)
@@ -417,7 +419,7 @@ DRAWN_BY_DEFAULT = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("cls", "d"),
     [
@@ -470,6 +472,7 @@ def test_campaigns_are_drawn_one_by_one(display):
         assert display.from_optimizer(opt.named_optimizers_["one"]).ax_.has_data()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatch):
     opt = tree_search(1)

@@ -100,6 +100,7 @@ def test_commands_have_no_advice_in_them() -> None:
     assert options <= {"--features", "--target", "--budget", "--plot", "--report", "--bounds"}
 
 
+@pytest.mark.slow
 def test_a_table_leads_to_a_better_group(doors: ModuleType) -> None:
     printed, figures = doors.run("table")
     average, overall = re.search(
@@ -109,6 +110,7 @@ def test_a_table_leads_to_a_better_group(doors: ModuleType) -> None:
     assert figures and figures[0].axes
 
 
+@pytest.mark.slow
 def test_an_instrument_finds_its_source(doors: ModuleType) -> None:
     printed, (figure,) = doors.run("instrument")
     (left, right), (low, high) = (
@@ -131,6 +133,7 @@ def test_an_instrument_without_programming(
     assert [float(high) - float(low) for low, high in ends] == pytest.approx([10.0, 10.0])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_seeds")  # seeds of the answers on the page
 def test_an_experiment_finds_its_best_settings(doors: ModuleType) -> None:
     printed, figures = doors.run("experiment")

@@ -55,6 +55,7 @@ def test_errors_of_rates_are_what_alpha_says_for_every_rate(exposure):
     assert 0.93 < variance[expected >= 1.0].min() <= variance.max() < 1.07
 
 
+@pytest.mark.slow
 def test_the_largest_errors_are_those_that_the_guide_names():
     """The worst proportions of small n and of large ones, and the worst rate; rounded up."""
     p, worst = np.linspace(0.0, 0.5, 2001), {}

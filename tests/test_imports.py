@@ -14,7 +14,7 @@ ROOT = Path(skgpb.__file__).parent
 #: floors is named with its parts.
 FLOORS = [
     "defaults utils._for_mypy utils.names utils.discovery utils.distributions utils.install",
-    "_version exceptions utils.documentation utils.typing utils.warnings",
+    "utils.expressions _version exceptions utils.documentation utils.typing utils.warnings",
     "_core utils.locks utils.progress utils.validation",
     "feedback guarantee utils.roots",
     "kernels",
@@ -68,7 +68,7 @@ def test_imports_go_down_and_never_in_a_circle():
         for target in below[module] - {"skgpb"}:
             other = room_of(target)
             assert other == room or LEVEL[other] < LEVEL[room], f"{module} imports {target}"
-        root_is_allowed = room in ("lab.cli", "utils.warnings")
+        root_is_allowed = room in ("lab.app", "lab.cli", "utils.warnings")
         assert "skgpb" not in below[module] or root_is_allowed, f"{module} imports the package root"
     assert len(below) > 50
     TopologicalSorter(below).prepare()  # raises CycleError
@@ -78,6 +78,45 @@ def test_the_library_imports_nothing_of_the_lab():
     for module, path in MODULES.items():
         if not module.startswith("skgpb.lab") and module != "skgpb.__main__":
             assert not [name for name in imported(path) if name.startswith("skgpb.lab")], module
+
+
+# Private names of the library that the lab may use, because no public name has the same result.
+PRIVATE_MODULES = {
+    "skgpb._core._sides",  # compiled, for the search for groups of rows
+    "skgpb.optimizers._base",  # the base class, whose ``load`` opens the file of any search
+}
+PRIVATE_NAMES = {
+    *("_events", "_repeat_events"),  # the notebook corrects and repeats a run
+    *("_model", "_inputs", "_functionals_at", "_row_sets_of"),  # doubts about answers
+    *("_better_predicted_query", "_comparison", "_limits_at", "_n_initial"),  # sentences
+}
+
+
+def private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_the_lab_uses_public_names_of_the_library():
+    trees = {
+        module: ast.parse(path.read_text(encoding="utf-8"))
+        for module, path in MODULES.items()
+        if module.startswith("skgpb.lab")
+    }
+    nodes = [(module, node) for module, tree in trees.items() for node in ast.walk(tree)]
+    of_lab = {"_subparsers"}  # of argparse
+    for _, node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            of_lab.add(node.name)
+        elif isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
+            of_lab.add(node.attr if isinstance(node, ast.Attribute) else node.id)
+    for module, node in nodes:
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("skgpb"):
+            names = [*str(node.module).split("."), *(each.name for each in node.names)]
+            allowed = str(node.module) in PRIVATE_MODULES
+            assert allowed or not any(map(private, names)), f"{module} imports {names}"
+        elif isinstance(node, ast.Attribute) and private(node.attr):
+            known = node.attr in of_lab or node.attr in PRIVATE_NAMES
+            assert known, f"{module}, line {node.lineno}: {node.attr}"
 
 
 def test_the_ground_floor_knows_nothing_above_it():

@@ -116,6 +116,7 @@ def within_limits(cls=EIOptimizer):
     return cls(bounds=bounds, limits={"imp": (None, 1.5)}, n_candidates=20, random_state=0)
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("cls", WITH_OUTCOMES)
 @pytest.mark.parametrize("form", OUTCOMES)
 def test_outcomes_are_taken_in_any_form_and_read_back(form, cls):
@@ -249,6 +250,7 @@ WITH_CAMPAIGNS = {
 PERMUTED = {"X": (1, 0), "y": (0, 1), "both": (1, 1)}
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("order", PERMUTED)
 @pytest.mark.parametrize("door", WITH_CAMPAIGNS)
 def test_columns_of_campaigns_are_matched_by_name(door, order):
@@ -400,11 +402,13 @@ WITHOUT_NAMES = ("no names", "told", "arms", "queries", "pool", "process", "targ
 REFUSED = [door for door in DOORS if door.startswith((*WITHOUT_NAMES, "regressor", "partial_fit"))]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("door", [door for door in DOORS if door not in REFUSED])
 def test_columns_in_another_order_are_matched_by_the_names_of_sides(door):
     assert_array_equal(DOORS[door](TABLE_OF_X[["b", "a"]]), DOORS[door](TABLE_OF_X))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore:X has feature names")
 @pytest.mark.parametrize("door", REFUSED)
 def test_columns_in_another_order_than_before_are_refused(door):

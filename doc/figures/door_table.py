@@ -6,7 +6,7 @@ from doors.run import run
 from drawn import DOC, FOLDER, INK
 from matplotlib.figure import Figure
 
-from skgpb.plotting._themes import THEMES
+from skgpb.plotting.themes import THEMES
 
 
 def draw() -> Figure:

@@ -1,6 +1,7 @@
 """Queries and the domains they come from: boxes, pools, balls, arms and indirect queries."""
 
 from skgpb.domains.allocations import Allocation
+from skgpb.domains.angle import Angle
 from skgpb.domains.arms import Arm, PointsQuery, Query, Region
 from skgpb.domains.balls import Ball
 from skgpb.domains.box import Box
@@ -10,10 +11,12 @@ from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.integers import log_randint
 from skgpb.domains.partition import Cell
+from skgpb.domains.space import Side
 from skgpb.domains.steps import Steps
 
 __all__ = [
     "Allocation",
+    "Angle",
     "Arm",
     "Ball",
     "Box",
@@ -25,6 +28,7 @@ __all__ = [
     "PointsQuery",
     "Query",
     "Region",
+    "Side",
     "Steps",
     "log_randint",
 ]

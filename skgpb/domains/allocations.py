@@ -116,7 +116,7 @@ class AllocationSet:
         """Return the query with the chosen arm of each campaign."""
         arms = (arms.arm(int(k)) for arms, k in zip(self.campaigns, choice, strict=True))
         costs = [cost[k] for cost, k in zip(self.costs, choice, strict=True)]
-        return Allocation(tuple(arms), np.array(costs))._with_names(self.space)
+        return Allocation(tuple(arms), np.array(costs)).with_names(self.space)
 
     def first_allocation(
         self,

@@ -84,8 +84,14 @@ class Query(ABC):
         """Freeze the fields of a class of :func:`with_fields`."""
         self.freeze(**{name: getattr(self, name) for name in self.arguments})
 
-    def _with_names(self, space: ParameterSpace | None) -> Self:
-        """Attach the names of the sides, and return the query."""
+    def with_names(self, space: ParameterSpace | None) -> Self:
+        """Attach the names of the sides, and return the query.
+
+        Parameters
+        ----------
+        space : ParameterSpace or None
+            The sides, by which ``params`` and ``repr`` name coordinates; None for no names.
+        """
         object.__setattr__(self, "_space", space)
         return self
 
@@ -105,7 +111,7 @@ class Query(ABC):
         """
         if self._space is space or (space is not None and self.points.shape[1] != space.n_axes):
             return True
-        there: list[Any] = PointsQuery(self.points)._with_names(space).settings
+        there: list[Any] = PointsQuery(self.points).with_names(space).settings
         here: list[Any] = self.settings
         if self._space is None or space is None:  # only the order of the sides can be compared
             there, here = ([dict(enumerate(s.values())) for s in each] for each in (there, here))
@@ -121,7 +127,7 @@ class Query(ABC):
 
     def _spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
         """Return points (S, d) that represent a box: ``counts`` along each side, or all values."""
-        if self._space is not None and self._space.discrete:
+        if self._space is not None and self._space.uses_columns:
             return representatives_within(self._space, lower, upper, counts)
         return representatives(lower, upper, counts)
 
@@ -222,7 +228,7 @@ class Query(ABC):
 
 def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
     """Rebuild a query whose sides have names."""
-    return cls(*arguments)._with_names(space)
+    return cls(*arguments).with_names(space)
 
 
 def _may_be_equal(one: Any, other: Any) -> bool:
@@ -799,7 +805,7 @@ class ArmSet:
         name = None if self.names is None else self.names[index]
         points, weights = (None, None) if self.members is None else self.members[index]
         arm = Arm(index, descriptor, self.layout, name, points, weights)
-        return arm._with_names(self.space_of_all)
+        return arm.with_names(self.space_of_all)
 
     def named_arm(self, name: str) -> Arm:
         """Return the query with this name."""

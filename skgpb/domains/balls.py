@@ -148,7 +148,7 @@ class Balls:
         radius = self.covering.diameter * 2.0**-depth
         corners = np.clip(np.stack([center, center - radius, center + radius]), 0.0, 1.0)
         place, lower, upper = self.place(corners)
-        return Ball(index, depth, place, radius, lower, upper, self.spec)._with_names(self.space)
+        return Ball(index, depth, place, radius, lower, upper, self.spec).with_names(self.space)
 
     def place(self, points: np.ndarray) -> np.ndarray:
         """Map points of the unit cube into the domain, never outside of it; return a new array."""

@@ -238,7 +238,7 @@ class BoxCandidates(ArmSet):
     def _n_local(self) -> int:
         """Return the number of candidates that follow the posterior."""
         n = self.n_candidates
-        if self.space is not None and self.space.discrete:
+        if self.space is not None and self.space.uses_columns:
             n //= defaults.LOCAL_SHARE_OF_SETTINGS
         elif len(self.bounds) <= defaults.GRID_DIMENSIONS:
             n //= defaults.LOCAL_SHARE
@@ -285,7 +285,7 @@ class BoxCandidates(ArmSet):
             rows, which = np.nonzero(places[:, :1] == centers[:, 0])
             known = which[(places[rows] == centers[which]).all(axis=1)]
             new = np.delete(centers, known, axis=0)[:n_moved]
-        if self.space is not None and self.space.discrete:
+        if self.space is not None and self.space.uses_columns:
             around = self.space.neighbours(centers, n_moved - len(new), rng)
         else:
             around = points_near(self.bounds, centers, n_moved - len(new), rng)

@@ -41,13 +41,23 @@ def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | No
 
 
 def points_near(
-    bounds: np.ndarray, centers: np.ndarray, n: int, rng: np.random.Generator
+    bounds: np.ndarray,
+    centers: np.ndarray,
+    n: int,
+    rng: np.random.Generator,
+    periodic: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return n points around centers (k, d) in turn, at distances of every order of magnitude."""
+    """Return n points around centers (k, d) in turn, at distances of every order of magnitude.
+
+    Along the sides in the mask ``periodic`` (d,) they continue at the other end.
+    """
     side = bounds[:, 1] - bounds[:, 0]
     scale = 10.0 ** -rng.uniform(defaults.LOCAL_FARTHEST, defaults.LOCAL_NEAREST, size=(n, 1))
     points = centers[np.arange(n) % len(centers)]
     points = points + side * scale * rng.standard_normal((n, len(bounds)))
+    if periodic is not None and periodic.any():
+        around = bounds[:, 0] + (points - bounds[:, 0]) % np.where(periodic, side, 1.0)
+        points = np.where(periodic, around, points)
     return clip_to_box(points, bounds)
 
 

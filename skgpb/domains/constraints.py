@@ -220,10 +220,10 @@ class FeasibleSet:
         Even steps have one integer, the number of steps; of uneven values each has 0 or 1.
         """
         axis = self._axes[j]
-        if not (axis.discrete or axis.stepped):
+        if not hasattr(axis, "middles"):
             return None
         low, high = self.limits[j]
-        if axis.discrete and axis.n_settings > MOST_LISTED:
+        if axis.n_settings > MOST_LISTED:
             step = float(getattr(getattr(axis, "values", None), "step", 1.0))
             return low, np.array([step]), (high - low) / step
         values = np.unique(axis.numbers(axis.middles()))
@@ -461,7 +461,7 @@ class FeasibleSet:
         """Distance between two steps of each side, 0 for continuous sides, shape (m,)."""
         gaps = []
         for axis, (low, high) in zip(self._axes, self.limits, strict=True):
-            gridded = axis.discrete or axis.stepped
+            gridded = hasattr(axis, "middles")
             gaps.append((high - low) / max(1.0, axis.n_settings - 1.0) if gridded else 0.0)
         return np.array(gaps)
 

@@ -140,4 +140,4 @@ class ContextPartition:
         if isinstance(spec, np.ndarray):
             spec = np.concatenate([context, spec[0, n:]])[None]
         played = ContextCell(n, cell.depth, cell.index, lower, upper, spec)
-        return played._with_names(self.joint.space)
+        return played.with_names(self.joint.space)

@@ -73,6 +73,7 @@ class FreeCells(ArmSet):
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
+        self._periodic = np.array([axis.is_periodic for axis in axes] or [False])
         self.center_bounds: list[np.ndarray] = [self._bounds_of_centers(side) for side in sizes]
         each = max(n // len(sizes), 2 * defaults.N_CENTERS)
         fills = len(bounds) <= defaults.GRID_DIMENSIONS
@@ -211,7 +212,8 @@ class FreeCells(ArmSet):
                 away = np.abs(others[:, axis] - at[:, axis, np.newaxis])
                 same &= away <= SAME_SIZE * (high - low)
             new = at[~same.any(axis=1)][: -(-each // 2)]
-            around = points_near(limits, at, each - len(new), rng)
+            periodic = self._periodic & (self.sizes[number] == 0.0)  # cells do not cross the ends
+            around = points_near(limits, at, each - len(new), rng, periodic)
             plain[slots] = self.rows_of_centers(np.concatenate([new, around]), number)
             moved.append(slots)
         self._lie_at(plain)

@@ -231,13 +231,13 @@ class QuerySet(ArmSet):
         """Return the candidate with this index."""
         query = self._queries.get(slot)
         if query is None:
-            query = IndirectQuery(self.A[slot], self.costs[slot], slot)._with_names(self.space)
+            query = IndirectQuery(self.A[slot], self.costs[slot], slot).with_names(self.space)
             self._queries[slot] = query
         return query
 
     def query_at(self, a: np.ndarray) -> IndirectQuery:
         """Return the query of any row (q,) of the box."""
-        return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0]))._with_names(self.space)
+        return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0])).with_names(self.space)
 
     def find(self, points: Any, pending: Iterable[IndirectQuery]) -> IndirectQuery:
         """Return the query of a row: a pending one, a candidate, or another one in the box."""
@@ -356,7 +356,7 @@ class PointSet(ArmSet):
 
     def arm(self, slot: int) -> Any:
         """Return the query of a point."""
-        return PointsQuery(self.points[slot : slot + 1].copy())._with_names(self.space)
+        return PointsQuery(self.points[slot : slot + 1].copy()).with_names(self.space)
 
     def placements_of(self, slot: int) -> Placements | None:
         """Return the box as possible places; None if the points are finitely many."""
@@ -368,7 +368,7 @@ class PointSet(ArmSet):
 
     def arm_in(self, placements: Placements, place: np.ndarray) -> Any:
         """Return the query of the point at ``place`` (d,)."""
-        return PointsQuery(place[np.newaxis])._with_names(self.space)
+        return PointsQuery(place[np.newaxis]).with_names(self.space)
 
     def __contains__(self, query: object) -> bool:
         return isinstance(query, PointsQuery)
@@ -531,7 +531,7 @@ class QueryTree(ArmSet):
         a = 0.5 * (low + high)
         if self._column is not None:
             a = np.append(a, self._column[depth])
-        return IndirectCell(a, self.costs[depth], index, depth, low, high)._with_names(self.space)
+        return IndirectCell(a, self.costs[depth], index, depth, low, high).with_names(self.space)
 
     def children(self, node: tuple[int, int]) -> list[tuple[int, int]]:
         """Return the children of a node; none at the greatest depth."""

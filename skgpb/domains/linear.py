@@ -6,17 +6,20 @@ A parser reads the text, which is never executed. Names may have any characters,
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
+
+from skgpb.utils.expressions import CLOSE, NUMBER, SIGNS, Expression, Name, Step
 
 # Limit: characters of a constraint, nested parentheses, constraints of a box.
 LONGEST, DEEPEST, MOST_CONSTRAINTS = 1000, 20, 100
-_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_RELATION = re.compile(r"<=|>=|==|=<|=>|≤|≥|=|<|>")
-_MEANT = {"≤": "<=", "=<": "<=", "≥": ">=", "=>": ">=", "==": "="}
+# The notation of signs in Python.
+_MEANT = {"≤": "<=", "=<": "<=", "≥": ">=", "=>": ">=", "=": "==", "·": "*", "−": "-"}
 _FORM = "a constraint is like A + B <= 100, A + B + C = 1 or 10 <= 2*A - B <= 50"
 
 
@@ -72,185 +75,147 @@ def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]
     texts = list(texts)
     if len(texts) > MOST_CONSTRAINTS:
         raise ValueError(f"there are at most {MOST_CONSTRAINTS} constraints, got {len(texts)}")
-    return [each for text in texts for each in _Reader(text, names).read()]
+    return [each for text in texts for each in _Relation(text, names).read()]
 
 
 def read_sum(text: str, names: Sequence[str]) -> dict[str, float]:
     """Return the coefficients of a sum by side, for costs; the empty name has the constant."""
-    return _CostReader(text, names).read_sum()
+    cost = _Sum(text, names)
+    total = cost.coefficients(cost.tree)
+    if not all(map(math.isfinite, total.values())):
+        raise cost.wrong("its numbers are too large")
+    return total
 
 
-class _Reader:
-    """Reader of one text from left to right."""
+def _name(found: re.Match[str]) -> Name:
+    return Name(found[0])
 
-    # For messages: the kind of text, an example, and the alternative.
-    what, form = "constraint", _FORM
-    hint = "in Python give such a constraint as the function feasible"
+
+def _in_python(found: re.Match[str]) -> str:
+    return _MEANT.get(found[0], found[0])
+
+
+class _Sum(Expression):
+    """A sum of sides and numbers, for costs. A name of a side is the longest that matches."""
+
+    what, longest, deepest = "cost", LONGEST, DEEPEST
+    form = "; a cost is like 20 + 0.5*time, or 100 if catalyst = Pd"
+    hint = "in Python give such a cost as a function of a setting"
+    relations: tuple[Step, ...] = ()
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
-        if len(text) > LONGEST:
-            raise ValueError(f"a {self.what} has at most {LONGEST} characters, got {len(text)}")
-        self.text, self.place, self.depth = text, 0, 0
-        self.names = sorted(names, key=len, reverse=True)
+        self.names = sorted(filter(None, names), key=len, reverse=True)
+        # The last letter of a name must be the last one of a word.
+        ends = [r"(?!\w)" if re.match(r"\w", name[-1]) else "" for name in self.names]
+        name = "|".join(map(str.__add__, map(re.escape, self.names), ends)) or "(?!)"
+        after = [
+            Step("[-+*/·−]", "term", _in_python),
+            Step(CLOSE, "after"),
+            *self.relations,
+        ]
+        # "2 A" and "2A" are 2*A. It is parsed as a power, because 1 / 2 A is 1 / (2*A).
+        implicit = [
+            Step(name, "after", "**", operand=_name),
+            Step(r"\(", "term", "** (", opens="("),
+        ]
+        self.states = {
+            "term": (
+                "a side or a number",
+                [
+                    SIGNS,
+                    Step(name, "after", operand=_name),
+                    Step(r"\(", "term", "(", opens="("),
+                    Step(NUMBER, "number", operand=self._number),
+                ],
+            ),
+            "number": ("+, -, *, / or {end}", [*implicit, *after]),
+            "after": ("+, -, *, / or {end}", after),
+        }
+        super().__init__(text)
+
+    def _number(self, found: re.Match[str]) -> float:
+        if self.text[found.end() : found.end() + 1] == ",":
+            raise self.wrong("a decimal point is a point, not a comma")
+        return float(found[0])
+
+    def _unknown(self, word: str, place: int) -> str:
+        if not re.match(r"[^\W\d]", word):
+            return ""
+        beginning = [name for name in self.names if name.casefold().startswith(word.casefold())]
+        alike = beginning or get_close_matches(word, self.names, n=1)
+        names = ", ".join(sorted(self.names))
+        hint = f"did you mean {alike[0]!r}?" if alike else f"the sides are {names}"
+        return f"there is no side named {word!r}; {hint} (letter {place + 1})"
+
+    def coefficients(self, node: ast.AST) -> dict[str, float]:
+        """Return the coefficients of a part of the sum; the empty name has the constant."""
+        operations = []
+        while isinstance(node, ast.BinOp):
+            operations.append(node)
+            node = node.left
+        if isinstance(node, ast.UnaryOp):
+            sign = -1.0 if isinstance(node.op, ast.USub) else 1.0
+            total = {name: sign * c for name, c in self.coefficients(node.operand).items()}
+        else:
+            operand = self.operand(node)
+            total = {str(operand): 1.0} if isinstance(operand, Name) else {"": operand}
+        for each in reversed(operations):
+            total = self._combine(total, each.op, self.coefficients(each.right))
+        return total
+
+    def _combine(
+        self, left: dict[str, float], operator: ast.operator, right: dict[str, float]
+    ) -> dict[str, float]:
+        """Return the coefficients of an operation on two parts."""
+        if isinstance(operator, ast.Add | ast.Sub):
+            sign = 1.0 if isinstance(operator, ast.Add) else -1.0
+            return {n: left.get(n, 0.0) + sign * right.get(n, 0.0) for n in left | right}
+        if isinstance(operator, ast.Div):
+            if set(right) != {""}:
+                raise self.wrong(f"it divides by a side, which is not linear: {self.hint}")
+            if not right[""]:
+                raise self.wrong("it divides by 0")
+            return {name: c / right[""] for name, c in left.items()}
+        if set(right) != {""}:
+            left, right = right, left
+        if set(right) != {""}:
+            raise self.wrong(f"it multiplies sides, which is not linear: {self.hint}")
+        return {name: c * right[""] for name, c in left.items()}
+
+
+class _Relation(_Sum):
+    """A relation between two sums, or a chain of them."""
+
+    what = "constraint"
+    form = f"; {_FORM}"
+    hint = "in Python give such a constraint as the function feasible"
+    end = "a relation"
+    relations = (Step("<=|>=|==|=<|=>|≤|≥|=", "term", _in_python, within=""),)
+
+    def _unknown(self, word: str, place: int) -> str:
+        return f"write {word}= for {word}" if word in ("<", ">") else super()._unknown(word, place)
 
     def read(self) -> list[Linear]:
-        sums, relations = [self._sum()], []
-        while not self._is_at_end():
-            relations.append(self._relation())
-            sums.append(self._sum())
-        if not relations:
-            raise self._wrong(f"there is no <=, >= or = in it: {_FORM}")
+        if not isinstance(self.tree, ast.Compare):
+            raise self.wrong(f"there is no <=, >= or = in it: {_FORM}")
+        sums = [self.coefficients(each) for each in (self.tree.left, *self.tree.comparators)]
         return [
-            self._make_linear(sums[i], relation, sums[i + 1])
-            for i, relation in enumerate(relations)
+            self._make_linear(left, relation, right)
+            for relation, (left, right) in zip(self.tree.ops, pairwise(sums), strict=True)
         ]
 
     def _make_linear(
-        self, left: dict[str, float], relation: str, right: dict[str, float]
+        self, left: dict[str, float], relation: ast.cmpop, right: dict[str, float]
     ) -> Linear:
-        sign = -1.0 if relation == ">=" else 1.0
+        sign = -1.0 if isinstance(relation, ast.GtE) else 1.0
         total = {name: sign * (left.get(name, 0.0) - right.get(name, 0.0)) for name in left | right}
         bound = -total.pop("", 0.0) + 0.0
         pairs = tuple((name, c) for name, c in total.items() if c)
         if not pairs:
-            raise self._wrong(f"no side is left in it: {_FORM}")
+            raise self.wrong(f"no side is left in it: {_FORM}")
         if not all(map(math.isfinite, [bound, *(c for _, c in pairs)])):
-            raise self._wrong("its numbers are too large")
-        return Linear(self.text.strip(), pairs, bound, relation == "=")
-
-    # -- the grammar: sum = product (+|- product)*, product = factor ((*|/) factor)* -----------
-
-    def _sum(self) -> dict[str, float]:
-        total: dict[str, float] = {}
-        sign = self._sign() or 1.0
-        while True:
-            for name, c in self._product().items():
-                total[name] = total.get(name, 0.0) + sign * c
-            sign = self._sign()
-            if not sign:
-                return total
-
-    def _sign(self) -> float:
-        """Return the sign at the present position, 0 if there is none."""
-        found = 0.0
-        while (here := self._peek()) in ("+", "-", "−"):  # the last is a typographer's minus
-            self.place += 1
-            found = (found or 1.0) * (1.0 if here == "+" else -1.0)
-        return found
-
-    def _product(self) -> dict[str, float]:
-        total = self._factor()
-        while (here := self._peek()) in ("*", "·", "/"):
-            self.place += 1
-            sign = self._sign() or 1.0
-            other = {name: sign * c for name, c in self._factor().items()}
-            if here == "/":
-                if set(other) != {""}:
-                    raise self._wrong(f"it divides by a side, which is not linear: {self.hint}")
-                if not other[""]:
-                    raise self._wrong("it divides by 0")
-                total = {name: c / other[""] for name, c in total.items()}
-            elif set(other) == {""}:
-                total = {name: c * other[""] for name, c in total.items()}
-            elif set(total) == {""}:
-                total = {name: c * total[""] for name, c in other.items()}
-            else:
-                raise self._wrong(f"it multiplies sides, which is not linear: {self.hint}")
-        return total
-
-    def _factor(self) -> dict[str, float]:
-        here = self._peek()
-        if here == "(" and self._name() is None:
-            if self.depth == DEEPEST:
-                raise self._wrong(f"more than {DEEPEST} parentheses are within each other")
-            self.place += 1
-            self.depth += 1
-            total = self._sum()
-            if self._peek() != ")":
-                raise self._wrong("a parenthesis is not closed")
-            self.place += 1
-            self.depth -= 1
-            return total
-        name = self._name()
-        if name is not None:
-            self.place += len(name)
-            return {name: 1.0}
-        number = _NUMBER.match(self.text, self.place)
-        if number is None:
-            raise self._unknown()
-        self.place = number.end()
-        if self.text[self.place : self.place + 1] == ",":
-            raise self._wrong("a decimal point is a point, not a comma")
-        value = float(number.group())
-        # "2 A" and "2A" are 2*A; "2 3" is an error.
-        if self._peek() == "(" or self._name() is not None:
-            return {name: value * c for name, c in self._factor().items()}
-        return {"": value}
-
-    def _relation(self) -> str:
-        found = _RELATION.match(self.text, self.place)
-        if found is None:
-            raise self._unknown()
-        if found.group() in ("<", ">"):
-            raise self._wrong(f"write {found.group()}= for {found.group()}")
-        self.place = found.end()
-        return _MEANT.get(found.group(), found.group())
-
-    # -- characters -------------------------------------------------------------------------
-
-    def _peek(self) -> str:
-        while self.text[self.place : self.place + 1].isspace():
-            self.place += 1
-        return self.text[self.place : self.place + 1]
-
-    def _is_at_end(self) -> bool:
-        return not self._peek()
-
-    def _name(self) -> str | None:
-        """Return the longest name at the present position; None if there is none."""
-        self._peek()
-        for name in self.names:
-            end = self.place + len(name)
-            if not name or self.text[self.place : end] != name:
-                continue
-            after = self.text[end : end + 1]
-            if not (_is_word_character(name[-1]) and _is_word_character(after)):
-                return name
-        return None
-
-    def _unknown(self) -> ValueError:
-        rest = self.text[self.place :]
-        if not rest.strip():
-            return self._wrong(f"it ends too early: {self.form}")
-        word = re.match(r"\w+", rest)
-        shown = word.group() if word else rest[0]
-        beginning = [name for name in self.names if name.casefold().startswith(shown.casefold())]
-        alike = beginning or get_close_matches(shown, self.names, n=1)
-        names = ", ".join(sorted(self.names))
-        hint = f"did you mean {alike[0]!r}?" if alike else f"the sides are {names}"
-        return self._wrong(f"there is no side named {shown!r}; {hint}")
-
-    def _wrong(self, why: str) -> ValueError:
-        return ValueError(f"{self.what} {self.text.strip()!r}: {why}")
-
-
-class _CostReader(_Reader):
-    """Reader of a sum without a relation."""
-
-    what, form = "cost", "a cost is like 20 + 0.5*time, or 100 if catalyst = Pd"
-    hint = "in Python give such a cost as a function of a setting"
-
-    def read_sum(self) -> dict[str, float]:
-        total = self._sum()
-        if not self._is_at_end():
-            raise self._unknown()
-        if not all(map(math.isfinite, total.values())):
-            raise self._wrong("its numbers are too large")
-        return total
-
-
-def _is_word_character(character: str) -> bool:
-    return character.isalnum() or character == "_"
+            raise self.wrong("its numbers are too large")
+        return Linear(self.text, pairs, bound, isinstance(relation, ast.Eq))
 
 
 def substitute_constants(each: Linear, constants: Mapping[str, float]) -> Linear:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from skgpb.domains.partition import BoxPartition, Cell, sample_places
-from skgpb.domains.space import SAME, ParameterSpace
+from skgpb.domains.space import SAME, ParameterSpace, SeparateAxis
 from skgpb.domains.value_ranges import ValueRanges, reach
 from skgpb.kernels._boxes import boxes_from_points
 
@@ -52,6 +52,10 @@ class MixedPartition(BoxPartition):
     ) -> None:
         super().__init__(space.bounds, n_children, n_representatives, at_center, max_depth, space)
         self._ranges = ValueRanges(space, n_children, n_representatives, continuous=not at_center)
+        # Whether cells of one shape may have columns of several.
+        self._is_curved = any(
+            axis.uses_columns and not isinstance(axis, SeparateAxis) for _, axis in space.axes
+        )
         self._divisible: dict[int, bool] = {}
         self._lines: list[list[np.ndarray]] = []
 
@@ -117,7 +121,11 @@ class MixedPartition(BoxPartition):
         """
         sample: dict[bytes, Any] = {}
         for box in self._boxes_at(depth):
-            shape = box if everywhere else np.round(self._ranges.lengths(box), DIGITS)
+            shape = (
+                box
+                if everywhere or self._is_curved
+                else np.round(self._ranges.lengths(box), DIGITS)
+            )
             if shape.tobytes() not in sample:
                 d, axes = self.tree.n_features, self.space.axes
                 ends = zip(axes, box[:d].tolist(), box[d:].tolist(), strict=True)
@@ -150,12 +158,12 @@ class MixedPartition(BoxPartition):
 
     def _cell_in(self, depth: int, index: int, box: np.ndarray) -> Cell:
         lower, upper = box[: self.tree.n_features].copy(), box[self.tree.n_features :].copy()
-        return Cell(depth, index, lower, upper, self.n_representatives)._with_names(self.space)
+        return Cell(depth, index, lower, upper, self.n_representatives).with_names(self.space)
 
 
 def rows_of_points(points: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
     """Return descriptor rows of points (n, d) of a box with sides of any kind."""
-    if space is None or not space.discrete:
+    if space is None or not space.uses_columns:
         return boxes_from_points(points)
     return boxes_from_points(space.columns(points))
 
@@ -175,6 +183,6 @@ def partition_of_box(
     space: ParameterSpace | None,
 ) -> BoxPartition:
     """Return the partition of a box with sides of any kind."""
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         return MixedPartition(space, n_children, n_representatives, at_center, max_depth)
     return BoxPartition(bounds, n_children, n_representatives, at_center, max_depth, space)

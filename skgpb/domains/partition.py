@@ -305,7 +305,7 @@ class Partition(ABC):
 
 def points_per_axis(given: Any, d: int, space: ParameterSpace | None = None) -> tuple[int, ...]:
     """Return ``n_representatives`` of a box (a number, one for each axis, or None) as a tuple."""
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         if given is None:
             return points_per_side(space)
         return cap_counts(space, points_per_axis(given, d))
@@ -401,7 +401,7 @@ class BoxPartition(Partition):
     @property
     def sizes(self) -> np.ndarray | None:
         """Sides (n_sizes, d) of the boxes that are descriptors; None if they have many sizes."""
-        if self.at_center or (self.space is not None and self.space.discrete):
+        if self.at_center or (self.space is not None and self.space.uses_columns):
             return None
         d, (low, high) = self.tree.n_features, self.bounds.T
         depth = np.arange(self.max_depth + 2)[:, None]
@@ -470,7 +470,7 @@ class BoxPartition(Partition):
             for index in range(K * cell.index, K * cell.index + K):
                 with suppress(ValueError):  # fewer settings than K
                     children.append(self.cell_at(depth, index))
-        return Region(lower, upper, self.n_representatives)._with_names(self.space)
+        return Region(lower, upper, self.n_representatives).with_names(self.space)
 
     def row_set_with(self, node: int, given: np.ndarray) -> np.ndarray:
         """Return descriptor rows of a node whose first coordinates are replaced by ``given``."""
@@ -499,7 +499,7 @@ class BoxPartition(Partition):
         box, d = tree.box(node, node + 1)[0], tree.n_features
         lower, upper = box[:d], box[d:]
         spec = tree.center(node, node + 1) if self.at_center else self.n_representatives
-        return Cell(depth, index, lower, upper, spec)._with_names(self.space)
+        return Cell(depth, index, lower, upper, spec).with_names(self.space)
 
 
 class PoolPartition(Partition):

@@ -56,53 +56,151 @@ MOST_SHOWN = 20
 WRITTEN_SCALES = ("log", "log-uniform", "uniform", "int")
 
 
-class Axis(ABC):
-    """One axis of a box of settings; the coordinate is in [0, 1] unless ``ends`` says otherwise."""
+class Side(ABC):
+    """A side of a box of settings: its values, their coordinates, and what the kernel compares.
+
+    A side of your own defines :meth:`value` and :meth:`coordinate`, and :meth:`columns` if its
+    values are not as far apart as their coordinates. Searches over named sides accept it, those
+    for indirect queries only without columns of its own. See :doc:`/development/new_side`.
+
+    Attributes
+    ----------
+    ends : tuple of two floats
+        Smallest and largest coordinate, (0, 1) unless the side sets other ends.
+    arguments : tuple of str
+        Names of the constructor's arguments, in its order; each is an attribute. Files, equality,
+        hashing and ``repr`` follow from them.
+
+    See Also
+    --------
+    skgpb.domains.Angle : A periodic number.
+
+    Examples
+    --------
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.domains import Side
+    >>> class Squared(Side):
+    ...     def value(self, u):
+    ...         return u**2
+    ...     def coordinate(self, value):
+    ...         return value**0.5
+    >>> opt = GPUCBOptimizer(bounds={"x": Squared()}, random_state=0)
+    >>> best = opt.run(lambda query: -abs(query.params["x"] - 0.01), budget=15).x
+    >>> bool(abs(best.params["x"] - 0.01) < 0.01)
+    True
+    """
 
     ends: tuple[float, float] = (0.0, 1.0)
-    #: Whether different coordinates may have the same value.
-    discrete: bool = False
-    #: Whether values close to each other are expected to give similar answers.
-    ordered: bool = True
-    #: Whether suggestions are at steps, while told values may lie between them.
-    stepped: bool = False
-    n_columns: int = 1
+    #: Names of the constructor's arguments, for files.
+    arguments: ClassVar[tuple[str, ...]] = ()
+    #: Number of different values.
     n_settings: float = np.inf
 
     @abstractmethod
     def value(self, u: float) -> Any:
-        """Return the value of the parameter at a coordinate."""
+        """Return the value at a coordinate, in the user's unit and type.
 
-    def columns(self, u: np.ndarray) -> np.ndarray:
-        """Return columns (n, n_columns) of coordinates (n,)."""
-        return u[:, None]
+        Parameters
+        ----------
+        u : float
+            A coordinate between the ends.
+
+        Returns
+        -------
+        value : object
+            What users find in ``query.params``.
+        """
 
     @abstractmethod
     def coordinate(self, value: Any) -> float:
-        """Return the coordinate of a value: the middle of its interval."""
+        """Return the coordinate of a value, or raise ValueError if it is not on this side.
+
+        Parameters
+        ----------
+        value : object
+            A value that a user told.
+
+        Returns
+        -------
+        u : float
+            A coordinate at which :meth:`value` returns this value.
+        """
+
+    def columns(self, u: np.ndarray) -> np.ndarray:
+        """Return the columns that a kernel compares.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n,)
+            Coordinates.
+
+        Returns
+        -------
+        columns : ndarray of shape (n, n_columns)
+            The coordinates themselves, unless a side says otherwise. Nearby values should be as far
+            apart in the columns as in the coordinates, because default length scales are in units
+            of the distance between the ends.
+        """
+        return u[:, None]
+
+    # What follows from these three methods.
+
+    @cached_property
+    def uses_columns(self) -> bool:
+        """True if kernels compare the columns of this side, and not its coordinates."""
+        return type(self).columns is not Side.columns
+
+    @cached_property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.columns(np.array(self.ends[:1])).shape[1]
+
+    @cached_property
+    def is_periodic(self) -> bool:
+        """True if both ends have the same columns, so that steps continue at the other end."""
+        if not self.uses_columns or np.isfinite(self.n_settings):
+            return False
+        first, last = self.columns(np.array(self.ends))
+        return bool(np.allclose(first, last, rtol=0.0, atol=SAME * (self.ends[1] - self.ends[0])))
+
+    @cached_property
+    def has_steps(self) -> bool:
+        """True if suggestions are at steps, while told values may lie between them."""
+        # No step of a round size is at a golden section.
+        u = self.ends[0] + (self.ends[1] - self.ends[0]) * np.array([0.381966011, 0.618033989])
+        return not np.array_equal(self.rounded_to_grid(u), self.snap(u))
+
+    @cached_property
+    def ordered(self) -> bool:
+        """True if the values are numbers."""
+        return is_number(self.value(self.ends[0]))
 
     def snap(self, u: np.ndarray) -> np.ndarray:
-        """Move coordinates (n,) to the middles of the intervals of their values."""
-        return u
+        """Move coordinates (n,) to the middles of the intervals of their values.
+
+        The ends of a periodic side are one value, which stands at the lower end.
+        """
+        return np.where(u == self.ends[1], self.ends[0], u) if self.is_periodic else u
 
     def rounded_to_grid(self, u: np.ndarray) -> np.ndarray:
         """Round coordinates (n,) to the nearest possible settings."""
         return self.snap(u)
 
-    # Numbers for constraints, of ordered axes.
+    # Numbers for constraints, of sides whose values are numbers.
 
     @property
     def limits(self) -> tuple[float, float]:
         """Smallest and largest number."""
-        return float(self.value(self.ends[0])), float(self.value(self.ends[1]))
+        low, high = sorted(float(self.value(end)) for end in self.ends)
+        return low, high
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Return numbers (n,) at coordinates (n,)."""
         return np.array([self.value(each) for each in u], dtype=np.float64)
 
-    @abstractmethod
     def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
         """Return the coordinates (n,) of the possible values nearest to numbers (n,)."""
+        return np.array([self.coordinate(each) for each in np.clip(values, *self.limits)])
 
     def between(self, values: np.ndarray) -> np.ndarray:
         """Return the coordinates (n,) of numbers (n,), which may lie between possible values."""
@@ -112,12 +210,20 @@ class Axis(ABC):
         """Return the values between two coordinates: a pair if they are continuous."""
         return self.value(low), self.value(high)
 
-    def same_as(self, other: object) -> bool:
-        """Return whether another axis has the same values."""
-        return False
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and all(
+            equal(getattr(self, each), getattr(other, each)) for each in self.arguments
+        )
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.arguments)
+        return f"{type(self).__name__}({arguments})"
 
 
-class ListedAxis(Axis):
+class ListedAxis(Side):
     """An axis with finitely many values that can be set."""
 
     @abstractmethod
@@ -130,8 +236,6 @@ class SeparateAxis(ListedAxis):
 
     Values have indices in their order; an integer of a distribution is its own index.
     """
-
-    discrete = True
 
     @abstractmethod
     def run(self, low: float, high: float) -> tuple[int, int]:
@@ -155,11 +259,11 @@ class SeparateAxis(ListedAxis):
 #: Accepted forms of a named side, for messages.
 SIDES = (
     "a pair of numbers (lower, upper), a list of values, range(1, 9) for the integers from 1 to 8, "
-    "or a frozen distribution of scipy.stats such as loguniform(0.001, 1)"
+    "a frozen distribution of scipy.stats such as loguniform(0.001, 1), or a skgpb.domains.Side"
 )
 
 
-class Span(Axis):
+class Span(Side):
     """Numbers between two limits; the coordinate is the number itself."""
 
     def __init__(self, name: str, limits: Any) -> None:
@@ -181,6 +285,11 @@ class Span(Axis):
     def coordinate(self, value: Any) -> float:
         """Return the number itself as its coordinate."""
         return clip_rounding(checked_number(value), *self.ends)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span) and self.ends == other.ends
+
+    __hash__ = Side.__hash__
 
 
 class Choice(SeparateAxis):
@@ -205,7 +314,6 @@ class Choice(SeparateAxis):
         self.n: int = len(self.values)
         # Less than half of the interval of a value.
         self._same: float = min(SAME, 0.25 / self.n)
-        self.n_columns: int = 1 if self.ordered else self.n
         self.n_settings: float = float(self.n)
 
     def number(self, u: np.ndarray) -> np.ndarray:
@@ -287,12 +395,13 @@ class Choice(SeparateAxis):
         columns[np.arange(len(number)), number] = 1.0 / np.sqrt(2.0)
         return columns
 
-    def same_as(self, other: object) -> bool:
-        """Return whether another axis has the same values."""
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Choice) and equal(self.values, other.values)
 
+    __hash__ = Side.__hash__
 
-class Quantile(Axis):
+
+class Quantile(Side):
     """A distribution: the coordinate is the quantile, so that its scale is even."""
 
     low: float
@@ -331,8 +440,7 @@ class Quantile(Axis):
         value = clip_rounding(checked_number(value), self.low, self.high)
         return float(self.distribution.cdf(value))
 
-    def same_as(self, other: object) -> bool:
-        """Return whether another axis has the same values."""
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Quantile) or type(other) is not type(self):
             return False
         parts = [
@@ -342,6 +450,8 @@ class Quantile(Axis):
             for d in (self, other)
         ]
         return equal(*parts)
+
+    __hash__ = Side.__hash__
 
 
 class IntegerQuantile(Quantile, SeparateAxis):
@@ -538,10 +648,31 @@ def refuse_set(values: Any, name: str) -> None:
         )
 
 
-def _axis(name: str, values: Any, spans: bool) -> Axis:
+def check_side(name: str, side: Side) -> Side:
+    """Return a side; raise ValueError if its ends or the results of its methods are invalid."""
+    low, high = check_bounds([side.ends], f"ends of {name}")[0].tolist()
+    middle = 0.5 * (low + high)
+    columns = np.asarray(side.columns(np.array([low, middle, high])))
+    if columns.dtype.kind not in "fiu" or columns.ndim != 2 or len(columns) != 3:
+        raise ValueError(
+            f"columns of {name} must return numbers of shape (n, n_columns) for n coordinates, got "
+            f"shape {columns.shape} of {columns.dtype} for 3; the side is {side!r}"
+        )
+    if not np.isfinite(columns).all():
+        raise ValueError(f"columns of {name} must be finite, got {columns.tolist()} of {side!r}")
+    back = side.coordinate(side.value(middle))
+    if not is_number(back) or not low <= back <= high:
+        raise ValueError(
+            f"coordinate of {name} must return a number between {low} and {high}, got {back!r} for "
+            f"the value {side.value(middle)!r} at {middle}; the side is {side!r}"
+        )
+    return side
+
+
+def _axis(name: str, values: Any, spans: bool) -> Side:
     """Return the axis of a parameter; with ``spans`` a pair of numbers is an interval."""
-    if isinstance(values, Axis):
-        return values
+    if isinstance(values, Side):
+        return check_side(name, values)
     has_methods = all(hasattr(values, method) for method in ("ppf", "cdf", "support"))
     if has_methods and not getattr(values, "numargs", 0):  # such as the class loguniform has
         return (IntegerQuantile if hasattr(values, "pmf") else Quantile)(name, values)
@@ -709,9 +840,9 @@ class ParameterSpace:
         """Return itself: it is immutable, and kernels are copied often."""
         return self
 
-    def _place(self, name: str, axis: Axis) -> int:
+    def _place(self, name: str, axis: Side) -> int:
         for i, (other_name, other) in enumerate(self.axes):
-            if name == other_name and axis.same_as(other):
+            if name == other_name and axis == other:
                 return i
         self.axes.append((name, axis))
         return len(self.axes) - 1
@@ -744,6 +875,11 @@ class ParameterSpace:
         return np.sort(self.columns(self.bounds.T), axis=0).T
 
     @property
+    def periodic(self) -> np.ndarray:
+        """Mask (d,) of the axes without ends."""
+        return np.array([axis.is_periodic for _, axis in self.axes])
+
+    @property
     def names(self) -> list[str]:
         """Names of the axes."""
         return [name for name, _ in self.axes]
@@ -754,9 +890,16 @@ class ParameterSpace:
         return self._orders[0]
 
     @property
-    def discrete(self) -> bool:
+    def uses_columns(self) -> bool:
+        """True if the kernel compares columns of settings, and not the coordinates of points."""
+        return not self.as_cube and any(axis.uses_columns for _, axis in self.axes)
+
+    @property
+    def has_lists(self) -> bool:
         """True if several points may have one setting, and the search distinguishes settings."""
-        return not self.as_cube and any(axis.discrete for _, axis in self.axes)
+        return not self.as_cube and any(
+            axis.uses_columns and not axis.is_periodic for _, axis in self.axes
+        )
 
     @property
     def ordered(self) -> bool:
@@ -920,7 +1063,7 @@ class ParameterSpace:
 
     def snap(self, points: np.ndarray) -> np.ndarray:
         """Move points (n, d) to the middles of the boxes of their settings."""
-        if not self.discrete:
+        if not self.uses_columns:
             return points
         return self._apply_axes("snap", points)
 
@@ -941,21 +1084,24 @@ class ParameterSpace:
 
     @property
     def has_settings(self) -> bool:
-        """True if some points are infeasible, so that candidates are drawn from the others."""
-        stepped = not self.as_cube and any(axis.stepped for _, axis in self.axes)
-        return self.discrete or self.feasible is not None or stepped
+        """True if a grid would have infeasible points, or two of one setting."""
+        stepped = not self.as_cube and any(axis.has_steps for _, axis in self.axes)
+        return self.uses_columns or self.feasible is not None or stepped
 
     def neighbours(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return n points that differ from centers (k, d) in turn on one side, or on several.
 
         All other values of a list are equally near; numbers move by every order of magnitude, and
-        integers in either of these ways.
+        integers in either of these ways. Steps continue at the other end of a periodic side.
         """
         starts, d = centers[np.arange(n) % len(centers)], self.n_axes
-        near = points_near(self.bounds, starts, n, rng)
+        near = points_near(self.bounds, starts, n, rng, self.periodic)
         lower, upper = self.bounds.T
         anywhere = lower + rng.random((n, d)) * (upper - lower)
-        chance = [0.5 * axis.discrete + 0.5 * (not axis.ordered) for _, axis in self.axes]
+        chance = [
+            0.5 * (axis.uses_columns and not axis.is_periodic) + 0.5 * (not axis.ordered)
+            for _, axis in self.axes
+        ]
         moved = rng.random((n, d)) < rng.choice([1.0 / d, 2.0 / d, 0.5], size=(n, 1))
         several, used = len(self._active) > 1, self._active_axes(starts)
         one = (used * rng.random((n, d))).argmax(axis=1) if several else rng.integers(d, size=n)
@@ -976,9 +1122,7 @@ class ParameterSpace:
     def is_feasible(self, point: np.ndarray) -> bool:
         """Return whether a point (d,) is a possible setting and satisfies all constraints."""
         points = point[np.newaxis]
-        if any(axis.stepped for _, axis in self.axes) and not self.is_at(
-            self.rounded_to_grid(points)[0], self.snap(points)[0]
-        ):
+        if not self.is_at(self.rounded_to_grid(points)[0], self.snap(points)[0]):
             return False
         return self.feasible is None or bool(self.feasible.is_feasible(points)[0])
 
@@ -1021,7 +1165,7 @@ class ParameterSpace:
         """Return the number of values of each setting at an end of their range, shape (n,)."""
         used, count = self._active_axes(points), np.zeros(len(points), dtype=np.intp)
         for i, (_, axis) in enumerate(self.axes):
-            if axis.ordered:
+            if axis.ordered and not axis.is_periodic:
                 count += used[:, i] & np.isin(axis.numbers(points[:, i]), axis.limits)
         return count
 

@@ -54,8 +54,6 @@ class Steps(ListedAxis):
     high: float
     step: float | None
     log: bool
-    stepped = True
-    #: Names of the arguments in a file.
     arguments: ClassVar[tuple[str, ...]] = ("low", "high", "step", "log")
 
     def __init__(
@@ -161,20 +159,6 @@ class Steps(ListedAxis):
     def limits(self) -> tuple[float, float]:
         """Smallest and largest number."""
         return self.low, self.high
-
-    def same_as(self, other: object) -> bool:
-        """Return whether another axis has the same steps."""
-        return self == other
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Steps):
-            return NotImplemented
-        return [getattr(self, name) for name in self.arguments] == [
-            getattr(other, name) for name in self.arguments
-        ]
-
-    def __hash__(self) -> int:
-        return hash((self.low, self.high, self.step, self.log))
 
     def __repr__(self) -> str:
         step = "" if self.step is None else f", {self.step:g}"

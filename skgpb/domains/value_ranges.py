@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skgpb import defaults
-from skgpb.domains.space import SAME, Axis, ParameterSpace, SeparateAxis
+from skgpb.domains.space import SAME, ParameterSpace, SeparateAxis, Side
 
 # Mathematics: in the order of multiples of this modulo 1, any number of places is spread evenly.
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
-def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
+def spread(axis: Side, low: float, high: float, n: int) -> np.ndarray:
     """Return coordinates of at most n values between two, as far apart as possible."""
     if not isinstance(axis, SeparateAxis):
         n = n if high > low else 1
@@ -31,7 +31,7 @@ def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
     return axis.middles_of(first + (2 * np.arange(n) + 1) * count // (2 * n))
 
 
-def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
+def reach(axis: Side, low: float, high: float) -> tuple[float, float]:
     """Return the coordinates of the first and of the last value between two."""
     if not isinstance(axis, SeparateAxis):
         return low, high
@@ -39,7 +39,7 @@ def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
     return float(first), float(last)
 
 
-def cut(axis: Axis, low: float, high: float, n: int) -> list[tuple[float, float]]:
+def cut(axis: Side, low: float, high: float, n: int) -> list[tuple[float, float]]:
     """Return the ends of n parts of nearly equal size; fewer parts if there are fewer values."""
     ends = [low + j * ((high - low) / n) for j in range(n)]
     if isinstance(axis, SeparateAxis):
@@ -78,7 +78,9 @@ def points_per_side(space: ParameterSpace, values: Any = None) -> tuple[int, ...
         *((2, t) for t in range(in_all - 1, 1, -1)),
         (1, 2),
     ]:
-        counts = cap_counts(space, [t if axis.discrete else s for _, axis in space.axes], values)
+        counts = cap_counts(
+            space, [t if isinstance(axis, SeparateAxis) else s for _, axis in space.axes], values
+        )
         if np.prod(counts, dtype=float) <= in_all:
             return counts
     return (1,) * space.n_axes
@@ -121,7 +123,7 @@ class ValueRanges:
     continuous: bool
 
     def __post_init__(self) -> None:
-        self._axes: list[Axis] = [axis for _, axis in self.space.axes]
+        self._axes: list[Side] = [axis for _, axis in self.space.axes]
         # Cache: cells have many sides in common.
         self._sides: dict[tuple[int, float, float], EncodedSide] = {}
         self._orders: dict[tuple[int, ...], list[np.ndarray]] = {}
@@ -181,8 +183,10 @@ class ValueRanges:
         i, low, high = key
         axis = self._axes[i]
         first, last = axis.columns(np.array(reach(axis, low, high)))
-        length = float(np.linalg.norm(last - first))
-        if axis.discrete or not self.continuous:
+        # The ends of a periodic side have the same columns.
+        separate = isinstance(axis, SeparateAxis)
+        length = float(np.linalg.norm(last - first)) if separate else high - low
+        if axis.uses_columns or not self.continuous:
             lower = upper = axis.columns(spread(axis, low, high, self.counts[i]))
         else:
             lower, upper = axis.columns(np.array([low])), axis.columns(np.array([high]))

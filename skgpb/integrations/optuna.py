@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.space import NEUTRAL, Axis, Choice, ParameterSpace
+from skgpb.domains.space import NEUTRAL, Choice, ParameterSpace, Side
 from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.improvement import EIOptimizer
 from skgpb.optimizers.search import Search
@@ -53,16 +53,18 @@ FAILED = (TrialState.FAIL, TrialState.PRUNED)
 CHOSEN = "skgpb:params"
 
 
-class Numeric(Axis):
+class Numeric(Side):
     """An integer or real parameter of Optuna, with or without steps, linear or logarithmic."""
 
     low: float
     high: float
+    arguments = ("distribution",)
 
     def __init__(self, distribution: FloatDistribution | IntDistribution) -> None:
         self.distribution = distribution
         self.integer: bool = isinstance(distribution, IntDistribution)
-        self.discrete: bool = self.integer
+        # Two real numbers are as far apart as their coordinates, with steps as well.
+        self.uses_columns = self.integer
         self.low, self.high = float(distribution.low), float(distribution.high)
         self.step: float | None = distribution.step
         self.log: bool = distribution.log

@@ -32,7 +32,7 @@ from skgpb.model_selection.checkpoint import Checkpoint
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._feasibility import failure_score
-from skgpb.optimizers._stopping import Stop
+from skgpb.optimizers._stopping import StopRule, stop_rule
 from skgpb.optimizers.indirect_search import BaseIndirectSearch
 from skgpb.optimizers.search import Search
 from skgpb.optimizers.ucb import GPUCBOptimizer
@@ -116,8 +116,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         and on ``n_jobs`` only through it.
     timeout : float, default=None
         Seconds after which no further setting is evaluated. At least one setting is evaluated.
-    stop : Stop or callable, default=None
-        Condition to end before ``n_iter``: a function of the engine, or a :class:`~skgpb.Stop`.
+    stop : StopRule or callable, default=None
+        Condition to end before ``n_iter``: a function of the engine, or a rule such as
+        :class:`~skgpb.Stop`.
         The latter ends the search if, by the engine's model, no setting has a score more than
         epsilon above the best on these folds.
     callback : callable, default=None
@@ -248,7 +249,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     n_initial: int | None = None
     batch_size: int | None = None
     timeout: float | None = None
-    stop: Stop | Callable[[Any], Any] | None = None
+    stop: StopRule | Callable[[Any], Any] | None = None
     callback: Callable[[dict[str, Any], float], Any] | None = None
     earlier_results: dict[str, Any] | None = None
     select: Literal["posterior", "observed"] = "posterior"
@@ -281,7 +282,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
         "timeout": [Interval(Real, 0, None, closed="neither"), None],
-        "stop": [Stop, callable, None],
+        "stop": [StopRule, callable, None],
         "callback": [callable, None],
         "earlier_results": [dict, None],
         "select": [StrOptions({"posterior", "observed"})],
@@ -523,7 +524,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
         batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
-        loop.check_stop(engine, self.stop)  # raises before the first fit if stop cannot work
+        rule = stop_rule(self.stop)
+        rule.check(engine)  # raises before the first fit if stop cannot work
         begun, limit = monotonic(), inf if self.timeout is None else self.timeout
         if self.earlier_results is not None:
             scores.evaluate(list(self.space_.points(self.earlier_results["params"])))
@@ -537,7 +539,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         while scores.n_settings < scores.n_iter:
             if scores.ended or (scores.n_settings and monotonic() - begun >= limit):
                 return
-            if loop.stops(engine, self.stop):
+            if loop.stops(engine, rule):
                 return
             queries = []
             if repeats < MOST_REPEATS and not scores.stuck:

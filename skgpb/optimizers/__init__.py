@@ -1,7 +1,7 @@
 """Bandit optimizers, one file for each algorithm."""
 
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._stopping import Stop
+from skgpb.optimizers._stopping import Stop, StopRule
 from skgpb.optimizers._trees import PartitionSearch
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
@@ -64,6 +64,7 @@ __all__ = [
     "Search",
     "StoOOOptimizer",
     "Stop",
+    "StopRule",
     "Strategy",
     "StrategyOptimizer",
     "TargetsOptimizer",

@@ -33,7 +33,14 @@ from skgpb.optimizers._run import (
     failure_table,
     history_table,
 )
-from skgpb.optimizers._stopping import Comparison, Stop, check_failures, check_share
+from skgpb.optimizers._stopping import (
+    Comparison,
+    StopRule,
+    check_failures,
+    check_share,
+    gap_later,
+    stop_rule,
+)
 from skgpb.surrogate.model import Model
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.locks import Guarded, locked, reading_log
@@ -138,7 +145,8 @@ class BaseBanditOptimizer(
     #: Box of the contexts; always None if the class has no contexts.
     context_bounds: Any = None
 
-    #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
+    #: Sides that the algorithm can search: "numbers" that the kernel compares as they are, all
+    #: "continuous" ones (angles), or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
     #: Whether all queries and recommendations are feasible settings.
     _keeps_settings: ClassVar[bool] = False
@@ -462,7 +470,7 @@ class BaseBanditOptimizer(
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         verbose: int = 0,
-        stop: Stop | Callable[[Any], Any] | None = None,
+        stop: StopRule | Callable[[Any], Any] | None = None,
         timeout: float | None = None,
     ) -> RunResult[Q]:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
@@ -498,9 +506,9 @@ class BaseBanditOptimizer(
             ``max_cost`` and ``contexts`` then count from the first query of that run.
         verbose : int, default=0
             1 prints ten lines, 2 a line for every answer. The logger ``skgpb`` gets all lines.
-        stop : Stop or callable, default=None
-            A :class:`~skgpb.Stop`, or a function of the optimizer. The function returns True, or
-            the reason as a text, to end the run.
+        stop : StopRule or callable, default=None
+            A rule such as :class:`~skgpb.Stop`, or a function of the optimizer. The function
+            returns True, or the reason as a text, to end the run.
         timeout : float, default=None
             Seconds after which the run ends with the next answer.
 
@@ -514,12 +522,13 @@ class BaseBanditOptimizer(
         # The run must have begun before ``limit`` computes the evaluations that max_cost allows.
         check_run(objective, callback, on_error, verbose, timeout)
         workers = make_workers(executor, n_jobs, objective, on_error)
-        loop.check_stop(self, stop)
+        rule = stop_rule(stop)
+        rule.check(self)
         if not isinstance(resume, bool):
             raise TypeError(f"resume must be a bool, got {resume!r}")
         if resume and checkpoint is None:
             raise ValueError("resume=True continues the run in checkpoint, got checkpoint=None")
-        play = EvaluationLoop(self, workers, callback, checkpoint, stop, timeout)
+        play = EvaluationLoop(self, workers, callback, checkpoint, rule, timeout)
         play.limit(budget, contexts, max_cost)
         if checkpoint is not None:
             with self._lock:
@@ -696,7 +705,7 @@ class BaseBanditOptimizer(
         check_is_fitted(self, "bounds_")
         loop.check_has_data(self)
         best = self.recommend() if self._can_bound_gap else None
-        return loop.gap_later(self, best, delta, by_interval)()
+        return gap_later(self, best, delta, by_interval)()
 
     @property
     @locked

@@ -24,7 +24,7 @@ from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._feasibility import AnswerWithOutcomes
 from skgpb.optimizers._run import ANSWERED, CompletedEvaluation, Evaluations, Run, RunResult
-from skgpb.optimizers._stopping import Stop
+from skgpb.optimizers._stopping import StopRule
 from skgpb.utils.locks import StateLock, locked
 from skgpb.utils.progress import Progress
 from skgpb.utils.validation import MOST_JOBS, Integral, Real, check_size
@@ -299,8 +299,10 @@ class EvaluationLoop:
         The optimizer, whose ``ask`` and ``tell`` the loop uses.
     workers : JoblibWorkers or ExecutorWorkers
         Workers that evaluate the queries.
-    callback, checkpoint, stop, timeout
+    callback, checkpoint, timeout
         As in ``run``.
+    rule : StopRule
+        The rule of ``stop``.
     """
 
     def __init__(
@@ -309,7 +311,7 @@ class EvaluationLoop:
         workers: JoblibWorkers | ExecutorWorkers,
         callback: Callable[[Any], Any] | None,
         checkpoint: str | os.PathLike[str] | None,
-        stop: Stop | Callable[[Any], Any] | None,
+        rule: StopRule,
         timeout: float | None,
     ) -> None:
         self._timeout, self._end = timeout, inf if timeout is None else monotonic() + timeout
@@ -317,7 +319,7 @@ class EvaluationLoop:
         self._optimizer = search
         self._lock: StateLock = search._lock
         self._has_costs = search._has_costs
-        self._callback, self._checkpoint, self._stop = callback, checkpoint, stop
+        self._callback, self._checkpoint, self._rule = callback, checkpoint, rule
         self._mine = RunEvaluations()
         self._done = self._failed = self._in_a_row = 0
         self._resumes = False
@@ -518,7 +520,7 @@ class EvaluationLoop:
     def _stop_reason(self) -> str:
         """Return the reason why the run stops now; empty if it goes on."""
         optimizer = self._optimizer
-        if reason := loop.stops(optimizer, self._stop):
+        if reason := loop.stops(optimizer, self._rule):
             return reason
         if loop.has_data(optimizer) and optimizer._is_exhausted:
             return "every query was answered, and answers are exact"
@@ -527,7 +529,7 @@ class EvaluationLoop:
     @locked
     def _make_result(self) -> RunResult[Any]:
         """Return the result of the run, with the reason for its end."""
-        result = loop.summary(self._optimizer, self._last, self._stop)
+        result = loop.summary(self._optimizer, self._last, self._rule)
         if result.x is None:
             message = f"there is no recommendation: all {self._done} evaluations failed"
         elif self._contexts is not None and self._done == self._most:

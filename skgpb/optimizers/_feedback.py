@@ -106,7 +106,7 @@ class Feedback:
             )
         if self._has_mixed_sides and takes_boxes(self.kernel):
             raise ValueError(
-                "kernel must be over points if bounds has integer or categorical sides; got "
+                "kernel must be over points if bounds has integers, categories or angles; got "
                 f"{self.kernel!r}, which is over boxes"
             )
 
@@ -129,7 +129,7 @@ class Feedback:
 
     @property
     def _has_mixed_sides(self) -> bool:
-        return self.space is not None and self.space.discrete
+        return self.space is not None and self.space.uses_columns
 
     @cached_property
     def rows_are_boxes(self) -> bool:
@@ -164,8 +164,8 @@ class Feedback:
         )
         if boxes and self._has_mixed_sides:
             raise ValueError(
-                "queries and targets must be settings, or Cells, if bounds has integer or "
-                "categorical sides; got rows of boxes"
+                "queries and targets must be settings, or Cells, if bounds has "
+                "integers, categories or angles; got rows of boxes"
             )
         return boxes
 
@@ -214,7 +214,7 @@ class Feedback:
         if self.targets_are_queries or takes_boxes(self.kernel, behind=self.n_tasks > 0):
             return representatives_of(self.point_kernel(), n + d)[n:]
         counts = representatives_of(self.point_kernel(), d)
-        if self.actions is not None and self.actions.discrete:
+        if self.actions is not None and self.actions.uses_columns:
             sizes = [self._sides(name, x) for name, x in self.given.items() if is_free(x)]
             counts = points_in_runs(np.concatenate(sizes), counts, self.actions)
         return counts
@@ -228,7 +228,7 @@ class Feedback:
             return self.point_kernel()
         kernel, counts = self.point_kernel(), self._counts
         if counts is not None and not takes_boxes(self.kernel, behind=self.n_tasks > 0):
-            if self.kernel is None and self.actions is not None and self.actions.discrete:
+            if self.kernel is None and self.actions is not None and self.actions.uses_columns:
                 kernel = kernel_of_cells(self.space)
             kernel = CellAverage(kernel, (1,) * n + counts)
         elif counts is None and n and takes_boxes(self.kernel, behind=True):
@@ -243,13 +243,13 @@ class Feedback:
         if self._has_mixed_sides and counts is not None:
             raise ValueError(
                 "sizes of Fidelities must be 0, and targets points, if bounds or context_bounds "
-                f"have integer or categorical sides; got {self.queries!r} and {self.targets!r}"
+                f"have integers, categories or angles; got {self.queries!r} and {self.targets!r}"
             )
         if self.kernel is not None and takes_tasks(self.kernel):
             if self._has_mixed_sides:
                 raise ValueError(
                     "kernel must be that of fidelity 0, without Tasks, if bounds or context_bounds "
-                    f"have integer or categorical sides; got {self.kernel!r}"
+                    f"have integers, categories or angles; got {self.kernel!r}"
                 )
             if counts is not None and not takes_boxes(self.kernel, behind=True):
                 raise ValueError(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from skgpb._version import __version__
-from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Steps
+from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Side
 from skgpb.domains.arms import Layout
 from skgpb.domains.costs import SettingCosts
 from skgpb.domains.space import ParameterSpace
@@ -167,7 +167,7 @@ def write_run(
     notes: Mapping[str, Any] | None,
 ) -> None:
     """Write the file of a run that has begun; the arguments are as for ``save``."""
-    writer, run = Writer(), optimizer.run_
+    writer, run = Writer(_known_kinds(type(optimizer))), optimizer.run_
     parameters = encode_parameters(writer, run.parameters, omit)
     events = [_encode_event(writer, *event) for event in _omit_parameters(omit, optimizer._events)]
     document = {
@@ -218,10 +218,9 @@ def read_run(
                 "own has to be imported before its run is loaded"
             )
         cls = known[document["class"]]
-        kinds: list[type] = [PointsQuery, Region, Box, Steps, SettingCosts, ParameterSpace, Prior]
-        for each in (cls._query_type, Arm, Cells, Districts, Layout):
-            kinds += _with_subclasses(each)
-        reader = Reader(arrays, kinds, [*_with_subclasses(every), *_with_subclasses(Strategy)])
+        reader = Reader(
+            arrays, _known_kinds(cls), [*_with_subclasses(every), *_with_subclasses(Strategy)]
+        )
         missing = sorted(set(document["omitted"]) - set(given))
         if missing:
             raise ValueError(
@@ -363,6 +362,14 @@ def _decode_event(reader: Reader, kind: str, *rest: Any) -> Event:
         return kind, *rest
     numbers = (each if type(each) is float else reader.decode(each) for each in rest[1:])
     return kind, reader.query(rest[0]), *numbers
+
+
+def _known_kinds(cls: Any) -> list[type]:
+    """Return the classes of queries, sides and sets that a file of a run of ``cls`` may have."""
+    kinds: list[type] = [PointsQuery, Region, Box, SettingCosts, ParameterSpace, Prior]
+    for each in (Side, cls._query_type, Arm, Cells, Districts, Layout):
+        kinds += _with_subclasses(each)
+    return kinds
 
 
 def _with_subclasses(cls: Any) -> list[Any]:

@@ -736,13 +736,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         if not n:
             return best
         lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts)._with_names(run.space)
+        return Region(lower, upper, (1,) * n + best.counts).with_names(run.space)
 
     def _observed_points(self) -> np.ndarray:
         """Return the observed points, or centres of observed regions, shape (n, d)."""
         d = len(self.bounds_)
         run = self.run_
-        if run.space is not None and run.space.discrete:
+        if run.space is not None and run.space.uses_columns:
             boxes = np.array([row[0] for row in run.history]).reshape(-1, 2 * d)
         else:
             boxes = self._model.process.observed.rows
@@ -751,7 +751,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
 def prior_of_box(bounds: np.ndarray, space: ParameterSpace | None) -> Prior:
     """Return the prior of a default kernel over points of a box, or over settings."""
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         return kernel_on_settings(None, space).prior
     return default_prior(bounds)
 

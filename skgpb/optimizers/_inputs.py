@@ -19,7 +19,14 @@ import numpy as np
 
 from skgpb.domains.arms import PointsQuery, Query, Region
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.domains.space import Coordinates, ParameterSpace, as_coordinates, equal, named_box
+from skgpb.domains.space import (
+    Coordinates,
+    ParameterSpace,
+    SeparateAxis,
+    as_coordinates,
+    equal,
+    named_box,
+)
 from skgpb.utils.validation import (
     check_bounds,
     check_columns,
@@ -77,8 +84,8 @@ def checked_space(
         Its name, for messages.
     optimizer : str
         Name of the class, for messages.
-    sides : {"continuous", "any"}
-        Kinds of sides that the algorithm can search; "any" includes integers and categories.
+    sides : {"numbers", "continuous", "any"}
+        Kinds of sides that the algorithm can search, see ``_sides`` of the base class.
     keeps_settings : bool, default=False
         Whether all its queries and recommendations are feasible settings.
     """
@@ -87,12 +94,13 @@ def checked_space(
         return None
     if not keeps_settings:
         check_settings(space, bounds, name, optimizer)
-    # A space without discrete sides is a cube of settings, whose coordinates are continuous.
-    for side, axis in space.axes:
-        if axis.discrete and space.discrete and sides == "continuous":
+    # The coordinates of a cube of settings are continuous.
+    for side, axis in [] if space.as_cube else space.axes:
+        has_columns = axis.uses_columns and sides == "numbers"
+        if has_columns or (isinstance(axis, SeparateAxis) and sides == "continuous"):
             raise ValueError(
                 f"{name}[{side!r}] must be a pair (lower, upper) or a continuous distribution "
-                f"for {optimizer}, got {bounds[side]!r}. For integers and categories "
+                f"for {optimizer}, got {bounds[side]!r}. For integers, categories and other sides "
                 "use GPUCBOptimizer or GPOOOptimizer"
             )
     return space
@@ -101,7 +109,7 @@ def checked_space(
 def check_settings(space: ParameterSpace, bounds: Any, name: str, optimizer: str) -> None:
     """Raise ValueError for constraints or steps: the queries of this optimizer may violate them."""
     what = "constraints" if space.feasible is not None else "Steps"
-    if what == "constraints" or any(axis.stepped for _, axis in space.axes):
+    if what == "constraints" or any(axis.has_steps for _, axis in space.axes):
         raise ValueError(
             f"{name} must have no {what}: {optimizer} might ask or recommend a "
             "setting that violates them. Use GPUCBOptimizer, EIOptimizer or another optimizer "
@@ -289,7 +297,7 @@ class Inputs:
 
     def attach_names(self, query: Any) -> Any:
         """Attach the names of the sides to a query that the domain did not make; return it."""
-        return query._with_names(self.space)
+        return query.with_names(self.space)
 
     def query(self, points: Any) -> Any:
         """Return the pending query with these points; a :class:`PointsQuery` if there is none."""
@@ -418,7 +426,7 @@ class IndirectInputs(Inputs):
 
     def attach_names(self, query: Any) -> Any:
         """Attach the names of the sides to a query; return it."""
-        return query._with_names(self.domain.space)
+        return query.with_names(self.domain.space)
 
     def query(self, points: Any) -> IndirectQuery:
         """Return the query of a row (q,) of numbers, or of settings."""

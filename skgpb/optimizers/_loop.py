@@ -19,7 +19,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from skgpb import defaults
 from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
@@ -27,7 +26,7 @@ from skgpb.feedback import RowAverage
 from skgpb.optimizers._feasibility import AnswerWithOutcomes, checked_outcomes
 from skgpb.optimizers._inputs import points_of
 from skgpb.optimizers._run import Event, Run, RunResult, are_equal, check_parameters, own_copy
-from skgpb.optimizers._stopping import Stop, check_failures, gap_rng, is_by_intervals
+from skgpb.optimizers._stopping import StopRule
 from skgpb.utils.locks import StateLock
 from skgpb.utils.validation import (
     box_around,
@@ -620,13 +619,12 @@ def value_of(search: Any, query: Any) -> float:
     return float(np.sum(search.predict_query([query])))
 
 
-def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
-    """Return the result of ``run`` after the query ``last``; ``stop`` defines its gap."""
+def summary(search: Any, last: Any, rule: StopRule) -> RunResult[Any]:
+    """Return the result of ``run`` after the query ``last``; ``rule`` defines its gap."""
     model, best = search._model, None
     if has_data(search):
         context = as_coordinates(last.context) if search._contexts else None
         best = search.recommend(context=context)
-    delta = getattr(stop, "delta", defaults.GAP_DELTA)
     result: RunResult[Any] = RunResult(
         x=best,
         fun=nan if best is None else value_of(search, best),
@@ -635,66 +633,16 @@ def summary(search: Any, last: Any, stop: Any) -> RunResult[Any]:
         model={} if model is None else model.describe() | search._prediction_note(best),
         limits=[] if best is None else search._limits_at(best),
     )
-    return result.with_gap(gap_later(search, best, delta, is_by_intervals(stop)))
+    return result.with_gap((lambda: nan) if best is None else rule.gap_function(search, best))
 
 
-# -- suboptimality gap and stopping -----------------------------------------------------
-
-
-def gap_later(
-    search: Any, best: Any, delta: float | None, by_interval: bool
-) -> Callable[[], float]:
-    """Return a function that computes the gap of the present state.
-
-    None for ``delta`` stands for the default. The gap by intervals is computed at once, because it
-    needs the present state.
-    """
-    comparison = None if best is None or not search._can_bound_gap else search._comparison(best)
-    if comparison is None:
-        return lambda: nan
-    if by_interval:
-        return partial(float, comparison.interval_gap())
-    rng = gap_rng(search.run_.seed, search.run_.n_told)
-    return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
-
-
-def check_stop(search: Any, stop: Any) -> None:
-    """Raise an error if ``stop`` is not valid for this search."""
-    own = search._params
-    if isinstance(stop, Stop) and not search._can_bound_gap:
-        why = "" if own.context_bounds is None else " because it depends on the context"
-        raise ValueError(
-            f"stop must be a function of the optimizer or None for {type(search).__name__}, which "
-            f"cannot bound the loss of its recommendation{why}; got {stop!r}"
-        )
-    if is_by_intervals(stop):
-        check_failures(own.guarantee, stop.delta, f"delta={stop.delta:g} of {stop!r}")
-    if stop is not None and not isinstance(stop, Stop) and not callable(stop):
-        raise TypeError(f"stop must be a Stop, a function of the optimizer or None, got {stop!r}")
-
-
-def stops(search: Any, stop: Stop | Callable[[Any], Any] | None) -> str:
+def stops(search: Any, rule: StopRule) -> str:
     """Return why a run stops now; empty if it goes on, as before the first observation.
 
     The lock is not held during the computation.
     """
-    if stop is None or not has_data(search):
-        return ""
-    if not isinstance(stop, Stop):
-        said = stop(search)
-        if isinstance(said, str):
-            return said
-        is_true = isinstance(said, bool | np.bool_) and bool(said)
-        return str(getattr(stop, "message", "stop returned True")) if is_true else ""
-    with search._lock:
-        model, n_observations = search._model, search.run_.n_observations
-        risks = stop.risks(
-            n_observations, model is not None and model.learns, search.n_features_in_
-        )
-        comparison = None if risks is None else search._comparison(search.recommend())
-        if risks is None or comparison is None:
-            return ""
-        if is_by_intervals(stop):
-            return stop.message if comparison.interval_gap() <= stop.epsilon else ""
-        rng = gap_rng(search.run_.seed, search.run_.n_told)
-    return stop.message if comparison.is_within(stop.epsilon, risks, rng) else ""
+    reason = rule.decide(search) if has_data(search) else ""
+    if isinstance(reason, str):
+        return reason
+    is_true = isinstance(reason, bool | np.bool_) and bool(reason)
+    return str(getattr(rule, "message", "stop returned True")) if is_true else ""

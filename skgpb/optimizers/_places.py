@@ -168,8 +168,8 @@ def place_best_cell(
     space : ParameterSpace, default=None
         Names and scales of the sides of the box.
     """
-    if space is not None and space.discrete:
-        return _place_mixed_cell(worth, seen, Placed(space, sides))._with_names(space)
+    if space is not None and space.uses_columns:
+        return _place_mixed_cell(worth, seen, Placed(space, sides)).with_names(space)
     lower, d = bounds[:, 0], len(bounds)
     counts = points_per_axis(None, d)
     offsets = representatives(np.zeros(d), sides, counts)
@@ -197,7 +197,7 @@ def place_best_cell(
         best, top = maximise_in_box(lambda P: value(P) - low, starts, room, unit)
         if exceeds(top, values.max() - low, unit):
             corner[free] = best
-    return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts)._with_names(space)
+    return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts).with_names(space)
 
 
 def neighbour_starts(start: int, n: int) -> list[int]:

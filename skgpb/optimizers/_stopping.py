@@ -20,7 +20,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from math import floor, log, pi
+from functools import partial
+from math import floor, log, nan, pi
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
 from skgpb.utils.validation import Real, check_size
 
-__all__ = ["Stop"]
+__all__ = ["Stop", "StopRule"]
 
 # -- Stop rules ------------------------------------------------------------------------------------
 
@@ -54,8 +55,101 @@ def n_answers_before_check(n_dims: int) -> int:
     return defaults.FIRST_STOP * max(1, n_dims - 1)
 
 
+class StopRule(ABC):
+    """A rule that ends a run before its budget, as the parameter ``stop`` of ``run``.
+
+    A rule of your own defines :meth:`decide`, see :doc:`/development/new_stop`. A function of the
+    optimizer is a rule without a class: it is called where :meth:`decide` would be.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.optimizers import StopRule
+    >>> class Reached(StopRule):
+    ...     def __init__(self, target):
+    ...         self.target = target
+    ...     def decide(self, optimizer):
+    ...         best = optimizer.history_["reward"].max()
+    ...         return f"an answer is above {self.target}" if best > self.target else ""
+    >>> opt = GPUCBOptimizer(RBF(0.3), bounds=[(0, 1)], alpha=1e-4, random_state=0)
+    >>> opt.run(lambda query: 1 - query.points.mean(), budget=50, stop=Reached(0.9)).message
+    'an answer is above 0.9'
+    """
+
+    @abstractmethod
+    def decide(self, optimizer: Any) -> str | bool:
+        """Return the reason to end the run now; an empty text if it goes on.
+
+        Parameters
+        ----------
+        optimizer : optimizer
+            The search, with at least one answer. Reading it changes no run.
+
+        Returns
+        -------
+        reason : str or bool
+            ``message`` of the result. True stands for the attribute ``message`` of the rule.
+        """
+
+    def check(self, optimizer: Any) -> None:  # noqa: B027 - most rules have nothing to check
+        """Raise ValueError if the rule cannot be used; called before the first query.
+
+        Parameters
+        ----------
+        optimizer : optimizer
+            The search, before its run or with the answers of an earlier one.
+        """
+
+    def gap_function(self, optimizer: Any, best: Any) -> Callable[[], float]:
+        """Return a function that computes ``gap`` of the result, in the present state of the run.
+
+        Parameters
+        ----------
+        optimizer : optimizer
+            The search at the end of its run.
+        best : query
+            The recommendation.
+
+        Returns
+        -------
+        gap : callable
+            Called without arguments when ``result.gap`` is first read. The default is the gap that
+            is exceeded with probability 0.05; NaN if the search cannot bound it.
+        """
+        return gap_later(optimizer, best)
+
+
+class FunctionRule(StopRule):
+    """A function of the optimizer as a stop rule; its attribute ``message`` is that of the rule."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self.message: str = getattr(function, "message", "stop returned True")
+
+    def decide(self, optimizer: Any) -> Any:
+        """Return the result of the function."""
+        return self._function(optimizer)
+
+
+def stop_rule(stop: Any) -> StopRule:
+    """Return the rule of the parameter ``stop``; raise TypeError if it is none."""
+    if callable(stop) or stop is None:
+        return FunctionRule(stop or _never)
+    if not isinstance(stop, StopRule):
+        raise TypeError(
+            "stop must be a StopRule such as Stop, a function of the optimizer or None, got "
+            f"{stop!r}"
+        )
+    return stop
+
+
+def _never(optimizer: Any) -> bool:
+    return False
+
+
 @dataclass(eq=False, repr=False)
-class Stop:
+class Stop(StopRule):
     """Stop when the recommendation is within epsilon of the best, with probability 1 - delta.
 
     The rule of [Wilson2024]_. It draws the values of all possible recommendations jointly from the
@@ -150,6 +244,64 @@ class Stop:
         share = 6.0 / (pi * (check + 1)) ** 2  # the shares of all checks sum to one
         of_draws = (1.0 - defaults.POSTERIOR_SHARE) * self.delta * share
         return defaults.POSTERIOR_SHARE * self.delta, of_draws
+
+    def check(self, optimizer: Any) -> None:
+        """Raise ValueError if the search cannot bound how far its recommendation is from the best.
+
+        Parameters
+        ----------
+        optimizer : optimizer
+            The search.
+        """
+        own = optimizer._params
+        if not optimizer._can_bound_gap:
+            why = "" if own.context_bounds is None else " because it depends on the context"
+            raise ValueError(
+                f"stop must be a function of the optimizer or None for {type(optimizer).__name__}, "
+                f"which cannot bound the loss of its recommendation{why}; got {self!r}"
+            )
+        if self.bound == "interval":
+            check_failures(own.guarantee, self.delta, f"delta={self.delta:g} of {self!r}")
+
+    def decide(self, optimizer: Any) -> str:
+        """Return :attr:`message` if the recommendation is good enough; empty if not or not known.
+
+        Parameters
+        ----------
+        optimizer : optimizer
+            The search.
+
+        Returns
+        -------
+        reason : str
+        """
+        with optimizer._lock:
+            model, run = optimizer._model, optimizer.run_
+            is_learned = model is not None and model.learns
+            risks = self.risks(run.n_observations, is_learned, optimizer.n_features_in_)
+            comparison = None if risks is None else optimizer._comparison(optimizer.recommend())
+            if risks is None or comparison is None:
+                return ""
+            if self.bound == "interval":
+                return self.message if comparison.interval_gap() <= self.epsilon else ""
+            rng = gap_rng(run.seed, run.n_told)
+        return self.message if comparison.is_within(self.epsilon, risks, rng) else ""
+
+    def gap_function(self, optimizer: Any, best: Any) -> Callable[[], float]:
+        """Return a function that computes the gap with the delta and the bound of this rule.
+
+        Parameters
+        ----------
+        optimizer : optimizer
+            The search.
+        best : query
+            The recommendation.
+
+        Returns
+        -------
+        gap : callable
+        """
+        return gap_later(optimizer, best, self.delta, self.bound == "interval")
 
     def __repr__(self) -> str:
         return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, bound={self.bound!r})"
@@ -255,11 +407,6 @@ def expected_gain(
 GAP_STREAM = 0x676170
 # Accuracy: number of regions that are refined on each level, once there are MANY_REGIONS of them.
 BEAM, MANY_REGIONS = 16, 256
-
-
-def is_by_intervals(stop: Any) -> bool:
-    """Return whether ``stop`` is a rule that compares intervals."""
-    return isinstance(stop, Stop) and stop.bound == "interval"
 
 
 class Comparison(ABC):
@@ -383,6 +530,23 @@ class Refined(Comparison):
                 front = [front[i] for i in order[:BEAM]]
             front = regions.finer(front, finest_depth)
         return [*row_sets, self._best]
+
+
+def gap_later(
+    search: Any, best: Any, delta: float | None = None, by_interval: bool = False
+) -> Callable[[], float]:
+    """Return a function that computes the gap of the present state.
+
+    None for ``delta`` stands for the default. The gap by intervals is computed at once, because it
+    needs the present state.
+    """
+    comparison = None if best is None or not search._can_bound_gap else search._comparison(best)
+    if comparison is None:
+        return lambda: nan
+    if by_interval:
+        return partial(float, comparison.interval_gap())
+    rng = gap_rng(search.run_.seed, search.run_.n_told)
+    return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
 
 
 def gap_rng(seed: Any, n_told: int) -> np.random.Generator:

@@ -41,7 +41,7 @@ from skgpb.domains.partition import (
     deepest_level,
     points_per_axis,
 )
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.kernels._cell import CellKernel
@@ -397,7 +397,7 @@ class Cutting:
         if given is not None:
             return given
         deepest = defaults.CUTS_PER_AXIS * d
-        if self.space is not None and self.space.discrete:
+        if self.space is not None and self.space.uses_columns:
             deepest = deepest_cut(self.space, self.n_children, defaults.CUTS_PER_AXIS)
         return min(deepest, deepest_level(self.n_children))
 
@@ -602,7 +602,7 @@ def kernel_of_points(
     """Return the prior covariance of f: as given, or the default for a box or for settings."""
     if kernel is not None:
         return clone(kernel)
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         return kernel_on_columns(space, smooth)
     return default_kernel(box, smooth)
 
@@ -619,7 +619,7 @@ def kernel_of_regions(
         return clone(feedback)
     # Averages over regions have a closed form for RBF kernels.
     base = kernel_of_points(kernel, box, space, smooth=feedback != "center")
-    mixed = space is not None and space.discrete
+    mixed = space is not None and space.uses_columns
     if feedback == "integral":
         # Adaptive quadrature is over all columns of settings, a rule over the wide ones alone.
         return CellIntegral(base, NODES_OF_SETTINGS if mixed else None)
@@ -1053,7 +1053,7 @@ def warn_of_grid(
     step = 0.5 * np.diag(best.upper - best.lower)
     if space is not None:
         # Integers and categories cannot be shifted by half a side.
-        step[[axis.discrete for _, axis in space.axes]] = 0.0
+        step[[isinstance(axis, SeparateAxis) for _, axis in space.axes]] = 0.0
     corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
     boxes = np.hstack([corners, corners + best.upper - best.lower])
     low, high = bounds.T

@@ -49,6 +49,7 @@ from skgpb.optimizers._trees import (
     monotone_envelope,
     smoothness_exponent,
 )
+from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
 from skgpb.utils.typing import Beta, FeedbackOfRegion, Representatives, Variation
 from skgpb.utils.validation import (
@@ -157,8 +158,8 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     Notes
     -----
-    *Sides* with names are pairs or continuous distributions. For integers and categories use
-    :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
+    *Sides* with names are pairs, continuous distributions or angles. For integers and categories
+    use :class:`GPUCBOptimizer` or :class:`GPOOOptimizer`.
 
     *Ties.* Balls whose index values agree within a relative 1e-9 tie. Ties go to the largest
     radius, then to the oldest ball.
@@ -540,8 +541,11 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""
-        own, counts = self.run_.params, self._counts()
-        return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, None)
+        own, counts, space = self.run_.params, self._counts(), self.run_.space
+        kernel = own.kernel
+        if space is not None and space.uses_columns:
+            kernel = kernel_on_settings(kernel, space)
+        return kernel_of_regions(own.feedback, kernel, counts, self.bounds_, None)
 
     def _resume(self) -> None:
         self._find_constants()

@@ -197,7 +197,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     _inputs_type = IndirectInputs
     _recommends_points = True
     _methods = ("posterior", "paper")
-    _sides = "continuous"
+    _sides = "numbers"
     _keeps_settings = False
     _targets_are_queries = False
     _at_start = AT_START | {"cost"}

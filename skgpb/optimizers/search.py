@@ -378,7 +378,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         run = self.run_
         space = run.space
-        separate = not self.domain_.is_discretization or (space is not None and space.discrete)
+        separate = not self.domain_.is_discretization or (space is not None and space.has_lists)
         learned = run.params.kernel is None
         return separate and learned and self._seeks_simple_regret and self._is_observable
 

@@ -237,7 +237,7 @@ class Exploration:
             return beta
         many, at_the_end = arms.layout.n_sides >= defaults.MANY_SIDES, self.horizon is None
         # Some sides are integers or lists.
-        if arms.space_of_all is not None and arms.space_of_all.discrete:
+        if arms.space_of_all is not None and arms.space_of_all.has_lists:
             beta *= defaults.SETTINGS_BETA_FACTOR
         elif self.regret == "simple" and at_the_end and arms.is_discretization and many:
             beta *= defaults.MANY_SIDES_BETA_FACTOR

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.domains.space import Axis
-from skgpb.plotting import _axes
-from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.domains.space import Side
+from skgpb.plotting import drawing
+from skgpb.plotting.letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils.typing import Points
 from skgpb.utils.validation import has_contexts
 
@@ -26,7 +26,7 @@ __all__ = ["CellMapDisplay"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CellMapDisplay(_axes.Display):
+class CellMapDisplay(drawing.Display):
     """Map of the cells or groups of a tree search: queries and posterior.
 
     Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %, two as a map. Of
@@ -53,7 +53,7 @@ class CellMapDisplay(_axes.Display):
         Labels of the axes.
     value_name : str, default=None
         Name of the rewards, for labels.
-    sides : sequence of Axis, default=None
+    sides : sequence of Side, default=None
         Scale of each feature, for the ticks; None if coordinates are values.
 
     Attributes
@@ -77,7 +77,7 @@ class CellMapDisplay(_axes.Display):
     """
 
     #: Colour of the recommended cell.
-    color = _axes.RECOMMENDED
+    color = drawing.RECOMMENDED
 
     lower: np.ndarray
     upper: np.ndarray
@@ -90,7 +90,7 @@ class CellMapDisplay(_axes.Display):
     leaf_of: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
-    sides: Sequence[Axis] | None = None
+    sides: Sequence[Side] | None = None
 
     @classmethod
     def from_optimizer(
@@ -126,13 +126,13 @@ class CellMapDisplay(_axes.Display):
         display : CellMapDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        _axes.check_has_cells(optimizer, "cells with a posterior", posterior=True)
+        drawing.check_has_cells(optimizer, "cells with a posterior", posterior=True)
         if recommended is None:
             if has_contexts(optimizer):
                 raise ValueError(
                     "recommended must be given, because the best cell depends on the context"
                 )
-            recommended = _axes.find_recommendation(optimizer)
+            recommended = drawing.find_recommendation(optimizer)
         searched: Any = optimizer
         tree, cell_of = searched.tree_, searched.domain_.cell
         cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
@@ -170,9 +170,9 @@ class CellMapDisplay(_axes.Display):
             answers=answers,
             points=points,
             leaf_of=leaf_of,
-            feature_names=_axes.resolve_names(optimizer, feature_names),
+            feature_names=drawing.resolve_names(optimizer, feature_names),
             value_name=value_name,
-            sides=_axes.feature_axes(optimizer),
+            sides=drawing.feature_axes(optimizer),
         )
         return display.plot(ax)
 
@@ -198,7 +198,7 @@ class CellMapDisplay(_axes.Display):
             If matplotlib is not installed.
         """
         ax = self._start(ax)
-        names = _axes.default_names(self.feature_names, self.lower.shape[1])
+        names = drawing.default_names(self.feature_names, self.lower.shape[1])
         ax.set_xlabel(names[0])
         self.mappable_: Collection | None = None
         legend = None
@@ -209,7 +209,7 @@ class CellMapDisplay(_axes.Display):
             legend = self._draw_map(ax, cmap, colorbar)
         drawn = (ax.xaxis, ax.yaxis)[: self.lower.shape[1]]
         for axis, side in zip(drawn, self.sides or (), strict=False):
-            _axes.label_ticks(axis, side)
+            drawing.label_ticks(axis, side)
         if len(names) > 2:
             ax.set_title(f"{names[0]} and {names[1]} of {len(names)} features, highest on top")
         fit_labels(ax)
@@ -221,8 +221,8 @@ class CellMapDisplay(_axes.Display):
         """Draw the posterior of every leaf along one feature, as a step with its interval."""
         order = np.argsort(self.lower[:, 0])
         edges = np.concatenate([self.lower[order, 0], self.upper[order[-1:], 0]])
-        mean, half = self.mean[order], _axes.QUANTILE_95 * self.std[order]
-        value, ink = self.value_name or "average", _axes.label_color(ax)
+        mean, half = self.mean[order], drawing.QUANTILE_95 * self.std[order]
+        value, ink = self.value_name or "average", drawing.label_color(ax)
         band = ax.stairs(
             mean + half, edges, baseline=mean - half, fill=True, alpha=0.25, label="95 % interval"
         )
@@ -236,7 +236,7 @@ class CellMapDisplay(_axes.Display):
             style = {"transform": ax.get_xaxis_transform(), "color": ink, "label": label}
             ax.plot([lower, upper], y, "|-", lw=0.8, ms=7, **style)
         if self.recommended is not None:
-            _axes.mark_recommended(ax, *self.recommended[:, 0])
+            drawing.mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(value)
 
     def _draw_map(self, ax: Any, cmap: str, colorbar: bool) -> list[Any]:
@@ -266,7 +266,7 @@ class CellMapDisplay(_axes.Display):
             )
         style: dict[str, Any] = {
             "facecolor": "none",
-            "edgecolor": _axes.label_color(ax),
+            "edgecolor": drawing.label_color(ax),
             "alpha": 0.7,
         }
         legend = []
@@ -278,7 +278,7 @@ class CellMapDisplay(_axes.Display):
         ax.autoscale_view()
         if self.recommended is not None:
             low, high = self.recommended
-            rim = _axes.outline_style(ax, 1.2)
+            rim = drawing.outline_style(ax, 1.2)
             best = box(low, high, fill=False, edgecolor=self.color, label="recommended", **rim)
             legend.append(ax.add_patch(best))
             self._point_out(ax, low[:2], high[:2])

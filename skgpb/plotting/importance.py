@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skgpb.plotting._axes import Display, default_names, resolve_names
-from skgpb.plotting._letters import add_legend, fit_labels
+from skgpb.plotting.drawing import Display, default_names, resolve_names
 from skgpb.plotting.inspection import feature_effects
+from skgpb.plotting.letters import add_legend, fit_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

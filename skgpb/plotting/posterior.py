@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis
-from skgpb.plotting import _axes
-from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.domains.space import Side
+from skgpb.plotting import drawing
+from skgpb.plotting.letters import add_colorbar, add_legend, fit_labels
 from skgpb.utils.typing import Setting
 
 __all__ = ["PosteriorDisplay"]
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PosteriorDisplay(_axes.Display):
+class PosteriorDisplay(drawing.Display):
     """Posterior of f and the queries of a run, for one or two features.
 
     Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
@@ -55,7 +55,7 @@ class PosteriorDisplay(_axes.Display):
         Name of the rewards, for labels.
     title : str, default=None
         Values of the features that are not drawn.
-    sides : sequence of Axis, default=None
+    sides : sequence of Side, default=None
         Scales of the drawn features, for the ticks; None if coordinates are values.
     within : ndarray of shape (n,) or (n, m), default=None
         Probability on the grid that all limits on other outcomes hold. The region where it is below
@@ -93,9 +93,9 @@ class PosteriorDisplay(_axes.Display):
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
     title: str | None = None
-    sides: Sequence[Axis] | None = None
+    sides: Sequence[Side] | None = None
     within: np.ndarray | None = None
-    value_range: tuple[float, float] = _axes.EVERYTHING
+    value_range: tuple[float, float] = drawing.EVERYTHING
 
     @classmethod
     def from_optimizer(
@@ -108,7 +108,7 @@ class PosteriorDisplay(_axes.Display):
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
-        value_range: tuple[float, float] = _axes.EVERYTHING,
+        value_range: tuple[float, float] = drawing.EVERYTHING,
         **kwargs: Any,
     ) -> Self:
         """Draw the posterior of an optimizer.
@@ -145,26 +145,29 @@ class PosteriorDisplay(_axes.Display):
         check_is_fitted(optimizer, "bounds_")
         part = None
         if hasattr(optimizer, "optimizers_"):
-            optimizer, features, part = _axes.select_campaign(optimizer, features)
+            optimizer, features, part = drawing.select_campaign(optimizer, features)
         campaign = getattr(optimizer, "_campaign", None)
         if value_name is None and campaign is not None:
             value_name = f"reward of {campaign}"
-        _axes.check_has_posterior(optimizer)
+        drawing.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = _axes.resolve_names(optimizer, feature_names), _axes.feature_axes(optimizer)
-        drawn = _axes.feature_indices(
+        names, sides = (
+            drawing.resolve_names(optimizer, feature_names),
+            drawing.feature_axes(optimizer),
+        )
+        drawn = drawing.feature_indices(
             range(min(d, 2)) if features is None else features, names, most=2
         )
-        _axes.check_resolution(grid_resolution)
+        drawing.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.slice_position(optimizer, fixed, part)
+        point, corners = drawing.slice_position(optimizer, fixed, part)
         grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
-        mean, std, within = _axes.predict_points(optimizer, X, drawn)
-        asked, rewards = _axes.queried_boxes(optimizer)
-        values = _axes.format_point(point, sides)
+        mean, std, within = drawing.predict_points(optimizer, X, drawn)
+        asked, rewards = drawing.queried_boxes(optimizer)
+        values = drawing.format_point(point, sides)
         rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
         display = cls(
             grid=grid,
@@ -172,7 +175,7 @@ class PosteriorDisplay(_axes.Display):
             std=std.reshape(shape),
             asked=None if asked is None else asked[:, :, drawn],
             rewards=rewards,
-            here=None if asked is None else _axes.category_mask(point, asked, sides, drawn),
+            here=None if asked is None else drawing.category_mask(point, asked, sides, drawn),
             recommended=None if corners is None else corners[:, drawn],
             feature_names=[names[i] for i in drawn],
             sides=None if sides is None else [sides[i] for i in drawn],
@@ -211,10 +214,10 @@ class PosteriorDisplay(_axes.Display):
         if kind not in ("mean", "std"):
             raise ValueError(f"kind must be 'mean' or 'std', got {kind!r}")
         ax = self._start(ax)
-        names = _axes.default_names(self.feature_names, len(self.grid))
+        names = drawing.default_names(self.feature_names, len(self.grid))
         ax.set_xlabel(names[0])
         if self.title:
-            ax.set_title(fill(self.title, _axes.TITLE_WIDTH), fontsize="medium", pad=9.0)
+            ax.set_title(fill(self.title, drawing.TITLE_WIDTH), fontsize="medium", pad=9.0)
         self.mappable_: ScalarMappable | None = None
         legend = None
         if len(self.grid) == 1:
@@ -223,7 +226,7 @@ class PosteriorDisplay(_axes.Display):
             ax.set_ylabel(names[1])
             legend = self._draw_map(ax, kind, cmap, colorbar)
         for axis, side in zip((ax.xaxis, ax.yaxis), self.sides or (), strict=False):
-            _axes.label_ticks(axis, side)
+            drawing.label_ticks(axis, side)
         fit_labels(ax)
         if legend is None or legend:
             add_legend(ax, 2, handles=legend)
@@ -231,18 +234,18 @@ class PosteriorDisplay(_axes.Display):
 
     def _draw_curve(self, ax: Any) -> None:
         (x,) = self.grid
-        _axes.draw_band(ax, x, *_axes.clip_interval(self.mean, self.std, self.value_range))
+        drawing.draw_band(ax, x, *drawing.clip_interval(self.mean, self.std, self.value_range))
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
-            ink = _axes.label_color(ax)
+            ink = drawing.label_color(ax)
             if (high > low).any():
                 ax.hlines(self.rewards, low, high, color=ink, lw=0.8, alpha=0.35)
             style = {"ms": 3.5, "color": ink, "alpha": 0.55, "mew": 0}
             ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
         if self.within is not None:
-            _axes.shade_violations(ax, x, self.within, False)
+            drawing.shade_violations(ax, x, self.within, False)
         if self.recommended is not None:
-            _axes.mark_recommended(ax, *self.recommended[:, 0])
+            drawing.mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
 
     def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> list[Any]:
@@ -256,19 +259,19 @@ class PosteriorDisplay(_axes.Display):
             *self.grid, values.T, cmap=cmap, shading=shading, rasterized=True
         )
         if not whole:  # infeasible settings
-            ax.patch.set(hatch="///", edgecolor=_axes.label_color(ax))
+            ax.patch.set(hatch="///", edgecolor=drawing.label_color(ax))
         legend = []
         if self.within is not None and np.ptp(self.within) > 0.0:
             beyond = {"levels": [-1.0, 0.5], "colors": ["black"], "alpha": 0.45}
             ax.contourf(*self.grid, self.within.T, **beyond)
             border = {"levels": [0.5], "colors": ["white"], "linestyles": "dotted"}
             ax.contour(*self.grid, self.within.T, **border)
-            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": _axes.label_color(ax)}
+            shade = {"facecolor": (0.0, 0.0, 0.0, 0.45), "edgecolor": drawing.label_color(ax)}
             legend.append(Patch(label="probably beyond a limit", **shade))
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
             here = np.ones(len(centers), dtype=bool) if self.here is None else self.here
-            ink = {"facecolors": ax.get_facecolor(), "edgecolors": _axes.label_color(ax)}
+            ink = {"facecolors": ax.get_facecolor(), "edgecolors": drawing.label_color(ax)}
             style = {"s": 14, "linewidths": 0.7} | ink
             if here.any():
                 legend.append(ax.scatter(*centers[here].T, label="queried", **style))
@@ -284,12 +287,12 @@ class PosteriorDisplay(_axes.Display):
                 marked = True
                 edge = {
                     "fill": False,
-                    "edgecolor": _axes.RECOMMENDED,
-                    **_axes.outline_style(ax, 1.1),
+                    "edgecolor": drawing.RECOMMENDED,
+                    **drawing.outline_style(ax, 1.1),
                 }
                 box = Rectangle(low, *(high - low), label="recommended", **edge)
                 legend.append(ax.add_patch(box))
-            style = {"marker": "*", "s": 130, "color": _axes.RECOMMENDED}
+            style = {"marker": "*", "s": 130, "color": drawing.RECOMMENDED}
             style["edgecolors"] = ax.get_facecolor()
             star = ax.scatter(
                 *self.recommended.mean(axis=0), label="recommended", zorder=3, **style

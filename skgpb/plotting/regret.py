@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.optimizers import _loop as loop
-from skgpb.plotting._axes import Display, highest_fidelity, label_color
-from skgpb.plotting._letters import add_legend, fit_labels
+from skgpb.plotting.drawing import Display, highest_fidelity, label_color
 from skgpb.plotting.inspection import check_is_single
+from skgpb.plotting.letters import add_legend, fit_labels
 from skgpb.problems.metrics import cumulative_regret, instant_regret
 from skgpb.utils.typing import Values
 from skgpb.utils.validation import check_numbers, check_real, has_contexts

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.space import Axis
-from skgpb.plotting import _axes
-from skgpb.plotting._letters import add_legend, add_legend_of_figure, fit_labels
+from skgpb.domains.space import Side
+from skgpb.plotting import drawing
 from skgpb.plotting.inspection import feature_effects
+from skgpb.plotting.letters import add_legend, add_legend_of_figure, fit_labels
 from skgpb.utils.typing import Setting
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ ROOM = 0.4
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SliceDisplay(_axes.Display):
+class SliceDisplay(drawing.Display):
     """Posterior of f along each side in turn, the others at the recommendation.
 
     Use :meth:`from_optimizer`. Every panel varies one side and fixes the others at the
@@ -62,7 +62,7 @@ class SliceDisplay(_axes.Display):
         Name of the rewards, for labels.
     title : str, default=None
         Point through which the slices go.
-    sides : sequence of Axis, default=None
+    sides : sequence of Side, default=None
         Scales of the sides, for the ticks; None if coordinates are values.
     within : list of ndarrays, default=None
         Probability along each side that all limits on other outcomes hold. The region where it is
@@ -101,9 +101,9 @@ class SliceDisplay(_axes.Display):
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
     title: str | None = None
-    sides: Sequence[Axis] | None = None
+    sides: Sequence[Side] | None = None
     within: list[np.ndarray] | None = None
-    value_range: tuple[float, float] = _axes.EVERYTHING
+    value_range: tuple[float, float] = drawing.EVERYTHING
 
     @classmethod
     def from_optimizer(
@@ -116,7 +116,7 @@ class SliceDisplay(_axes.Display):
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
         value_name: str | None = None,
-        value_range: tuple[float, float] = _axes.EVERYTHING,
+        value_range: tuple[float, float] = drawing.EVERYTHING,
     ) -> Self:
         """Draw slices of the posterior of an optimizer.
 
@@ -150,22 +150,25 @@ class SliceDisplay(_axes.Display):
         display : SliceDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        _axes.check_has_posterior(optimizer)
+        drawing.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = _axes.resolve_names(optimizer, feature_names), _axes.feature_axes(optimizer)
+        names, sides = (
+            drawing.resolve_names(optimizer, feature_names),
+            drawing.feature_axes(optimizer),
+        )
         if features is None:
             features = range(d)
             if d > MOST_PANELS:
                 order = np.argsort(-feature_effects(optimizer).known, kind="stable")
                 features = sorted(order[:MOST_PANELS].tolist())
-        drawn = _axes.feature_indices(features, names, most=d)
-        _axes.check_resolution(grid_resolution)
+        drawn = drawing.feature_indices(features, names, most=d)
+        drawing.check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
-        point, corners = _axes.slice_position(optimizer, fixed)
+        point, corners = drawing.slice_position(optimizer, fixed)
         of_drawn = [None if sides is None else sides[i] for i in drawn]
         grids = [
             side.middles()
-            if _axes.is_short(side)
+            if drawing.is_short(side)
             else np.linspace(lower[i], upper[i], grid_resolution)
             for i, side in zip(drawn, of_drawn, strict=True)
         ]
@@ -173,12 +176,12 @@ class SliceDisplay(_axes.Display):
         for i, grid in zip(drawn, grids, strict=True):
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
-            mean, std, hold = _axes.predict_points(optimizer, X, [i])
+            mean, std, hold = drawing.predict_points(optimizer, X, [i])
             means.append(mean)
             stds.append(std)
             within += [] if hold is None else [hold]
-        asked, rewards = _axes.queried_boxes(optimizer)
-        values = _axes.format_point(point, sides)
+        asked, rewards = drawing.queried_boxes(optimizer)
+        values = drawing.format_point(point, sides)
         pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
         if d > MOST_PANELS:
             pairs = [*(pairs[i] for i in drawn), "..."]
@@ -219,14 +222,14 @@ class SliceDisplay(_axes.Display):
             If the number of axes is neither one nor the number of sides.
         """
         new = ax is None
-        self.axes_: list[Any] = _axes.make_panels(ax, len(self.grids))
+        self.axes_: list[Any] = drawing.make_panels(ax, len(self.grids))
         self._start(self.axes_[0])
-        names = _axes.default_names(self.feature_names, len(self.grids))
+        names = drawing.default_names(self.feature_names, len(self.grids))
         for i, (panel, name) in enumerate(zip(self.axes_, names, strict=True)):
             self._draw_side(panel, i)
             panel.set_xlabel(name)
             if self.sides is not None:
-                _axes.label_ticks(panel.xaxis, self.sides[i])
+                drawing.label_ticks(panel.xaxis, self.sides[i])
         limits = np.array([panel.get_ylim() for panel in self.axes_])
         for panel in self.axes_:
             panel.set_ylim(limits[:, 0].min(), limits[:, 1].max())
@@ -238,7 +241,7 @@ class SliceDisplay(_axes.Display):
             n_columns = self.axes_[0].get_gridspec().ncols
             add_legend_of_figure(self.figure_, legend_handles(self.axes_), 2 * n_columns)
             if self.title:
-                width = _axes.TITLE_WIDTH * n_columns
+                width = drawing.TITLE_WIDTH * n_columns
                 title = self.figure_.suptitle(fill(self.title, width), fontsize="medium")
                 _make_room(self.figure_, [title, *self.figure_.legends])
         else:
@@ -248,27 +251,27 @@ class SliceDisplay(_axes.Display):
     def _draw_side(self, ax: Any, i: int) -> None:
         """Draw one panel: the posterior along a side, the queries, and the recommendation."""
         x = self.grids[i]
-        mean, low, high = _axes.clip_interval(self.means[i], self.stds[i], self.value_range)
+        mean, low, high = drawing.clip_interval(self.means[i], self.stds[i], self.value_range)
         side = None if self.sides is None else self.sides[i]
         if self.recommended is not None:
             first, last = self.recommended[i]
-            if _axes.is_short(side):
+            if drawing.is_short(side):
                 first = last = 0.5 * (first + last)
-            _axes.mark_recommended(ax, first, last)
+            drawing.mark_recommended(ax, first, last)
         if self.within is not None:
-            _axes.shade_violations(ax, x, self.within[i], _axes.is_short(side))
-        if side is not None and _axes.is_short(side):
+            drawing.shade_violations(ax, x, self.within[i], drawing.is_short(side))
+        if side is not None and drawing.is_short(side):
             style = {"fmt": "o", "capsize": 4, "label": "posterior mean, 95 % interval"}
             ax.errorbar(x, mean, [mean - low, high - mean], **style)
             ax.set_xlim(*side.ends)
         else:
-            _axes.draw_band(ax, x, mean, low, high)
+            drawing.draw_band(ax, x, mean, low, high)
             ax.set_xlim(x[0], x[-1])
         if self.asked is not None and len(self.asked[i]):
             middles = self.asked[i].mean(axis=1)
             none = np.zeros(len(middles), dtype=bool)
             here = none if self.here is None or self.rewards is None else self.here[i]
-            style = {"color": _axes.label_color(ax), "alpha": 0.55, "linestyle": "none"}
+            style = {"color": drawing.label_color(ax), "alpha": 0.55, "linestyle": "none"}
             if not here.all():
                 # Answers far from the slice would seem to contradict it.
                 mark = {"marker": "|", "markersize": 8, "transform": ax.get_xaxis_transform()}
@@ -297,7 +300,7 @@ def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
         style = {
             "fmt": "none",
             "capsize": 3,
-            "ecolor": _axes.label_color(ax),
+            "ecolor": drawing.label_color(ax),
             "elinewidth": 1.0,
             "alpha": 0.7,
         }

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.plotting._axes import (
+from skgpb.plotting.drawing import (
     RECOMMENDED,
     Display,
     check_has_cells,
     find_recommendation,
     label_color,
 )
-from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.plotting.letters import add_colorbar, add_legend, fit_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

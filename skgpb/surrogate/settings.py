@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 from skgpb import defaults
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
@@ -19,10 +19,13 @@ from skgpb.surrogate.likelihood import default_kernel as box_kernel
 def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False) -> Kernel:
     """Return a Matérn-5/2 kernel with an amplitude and a length scale for every axis of a space.
 
-    ``space`` is a ParameterSpace. With ``smooth`` the kernel is an RBF kernel, whose averages over
+    ``space`` is a ParameterSpace. Without lists and integers the length scales are those of a box
+    of numbers. With ``smooth`` the kernel is an RBF kernel, whose averages over
     cells have a closed form. With ``main_effects`` single axes have an effect of their own, if the
     space has several.
     """
+    if not _has_lists(space):
+        return _by_axis(box_kernel(space.bounds, smooth, main_effects), space.groups)
     side, n = np.diff(space.bounds)[:, 0], space.n_axes
     limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
     amplitude = ConstantKernel(1.0, defaults.AMPLITUDE_LIMITS)
@@ -43,15 +46,30 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     return amplitude * shape(scales, limits, groups=space.groups)
 
 
+def _has_lists(space: Any) -> bool:
+    """Return whether values of a side are unevenly apart, as those of lists and integers."""
+    return any(axis.uses_columns and not axis.is_periodic for _, axis in space.axes)
+
+
+def _by_axis(kernel: Any, groups: np.ndarray) -> Kernel:
+    """Return a default kernel of a box, with its length scales shared by the columns of an axis."""
+    shape = kernel.k2
+    if len(groups) == len(np.unique(groups)):
+        return kernel
+    if isinstance(shape, AdditiveMatern):
+        return kernel.set_params(k2__groups=groups)
+    by_axis = AxisMatern if isinstance(shape, Matern) else AxisRBF
+    return kernel.k1 * by_axis(shape.length_scale, shape.length_scale_bounds, groups=groups)
+
+
 def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]:
     """Return the learned kernel over columns of settings, and its prior.
 
-    Without lists and integers they are those of a box of numbers.
+    Without lists and integers the prior is that of a box of numbers.
     """
-    if not any(axis.discrete for _, axis in space.axes):
-        bounds = space.bounds
-        return box_kernel(bounds, main_effects=main_effects), default_prior(bounds, main_effects)
     kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
+    if not _has_lists(space):
+        return kernel, default_prior(space.bounds, main_effects)
     spread = [defaults.AMPLITUDE_SPREAD, *[defaults.SETTINGS_LENGTH_SPREAD] * n]
     if main_effects and n > 1:
         spread = [
@@ -82,7 +100,7 @@ def kernel_of_cells(space: Any) -> Kernel:
     limits = np.atleast_2d(shape.length_scale_bounds)
     for i, (name, axis) in enumerate(space.axes):
         part = RBF(float(scales[i]), tuple(limits[i]))
-        if axis.discrete:
+        if axis.uses_columns:
             part = OnSettings(part, type(space).from_axes({name: axis}))
         product = product * Columns(part, [i])
     return product

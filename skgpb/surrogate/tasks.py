@@ -36,7 +36,7 @@ def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> 
     """
     side = bounds[:, 1] - bounds[:, 0]
     scale = defaults.TASK_SLOW_LENGTH_SCALE * sqrt(len(side)) * np.where(side > 0.0, side, 1.0)
-    if space is not None and space.discrete:
+    if space is not None and space.uses_columns:
         return OnSettings(AxisMatern(scale, "fixed", groups=space.groups), space)
     return RBF(scale, "fixed") if smooth else Matern(scale, "fixed", nu=2.5)
 

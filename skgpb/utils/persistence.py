@@ -115,9 +115,16 @@ def _register_known_kernels() -> None:
 
 
 class Writer:
-    """Encoder of values as JSON, which collects their arrays."""
+    """Encoder of values as JSON, which collects their arrays.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    kinds : iterable of type, default=()
+        Classes of queries and sides, which a file distinguishes by their names alone.
+    """
+
+    def __init__(self, kinds: Iterable[type] = ()) -> None:
+        self._ours = {each.__name__: each for each in kinds if _is_of_library(each)}
         self.arrays: dict[str, np.ndarray] = {}
         self._names: dict[bytes, str] = {}
         self._numbers: dict[Any, int] = {}
@@ -202,8 +209,18 @@ class Writer:
 
     def _encode_arguments(self, value: Any, where: str) -> dict[str, Any]:
         """Encode a query, or an object in bounds, by the arguments of its class."""
-        arguments = [getattr(value, name) for name in value.arguments]
-        return {"query": type(value).__name__, "arguments": self.encode(arguments, where)}
+        name, cls = type(value).__name__, type(value)
+        if (ours := self._ours.get(name, cls)) is not cls:
+            raise TypeError(
+                f"{where} has {value!r}, whose class has the name of {ours!r}, so that a file "
+                "could not tell them apart: rename your class"
+            )
+        arguments = [getattr(value, each) for each in value.arguments]
+        return {"query": name, "arguments": self.encode(arguments, where)}
+
+
+def _is_of_library(cls: type) -> bool:
+    return cls.__module__.split(".")[0] == "skgpb"
 
 
 class Reader:
@@ -216,7 +233,7 @@ class Reader:
         optimizers: Iterable[type] = (),
     ) -> None:
         self._arrays = arrays
-        self._queries = {each.__name__: each for each in queries}
+        self._queries = {each.__name__: each for each in sorted(queries, key=_is_of_library)}
         self._known: list[Any] = []
         self._optimizers = {each.__name__: each for each in optimizers}
         _register_known_kernels()
@@ -297,7 +314,10 @@ class Reader:
 
     def _decode_arguments(self, value: dict[str, Any]) -> Any:
         if value["query"] not in self._queries:
-            raise ValueError(f"the run has a query of the unknown kind {value['query']!r}")
+            raise ValueError(
+                f"the run has a query or a side of the unknown class {value['query']!r}: import a "
+                "class of your own before loading"
+            )
         return self._queries[value["query"]](*self.decode(value["arguments"]))
 
 

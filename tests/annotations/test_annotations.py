@@ -17,6 +17,7 @@ STUBS = ROOT / "skgpb" / "_core"
 SCRIPTS = ["right_calls.py", "user_classes.py", "user_script.py", "wrong_calls.py"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_users_scripts_run(script):
     runpy.run_path(str(HERE / script), run_name="__main__")

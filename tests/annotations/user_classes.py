@@ -16,6 +16,7 @@ from sklearn.linear_model import Ridge
 from skgpb import GPOOOptimizer, GPUCBOptimizer
 from skgpb.domains import (
     Allocation,
+    Angle,
     Arm,
     Ball,
     Cell,
@@ -25,6 +26,7 @@ from skgpb.domains import (
     PointsQuery,
     Steps,
 )
+from skgpb.domains import Side as BoxSide
 from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import ArmSet, Layout
 from skgpb.domains.balls import Balls
@@ -88,6 +90,7 @@ from skgpb.optimizers import (
     PartitionSearch,
     Round,
     Search,
+    StopRule,
     Strategy,
     StrategyOptimizer,
     TreeSearch,
@@ -146,6 +149,21 @@ def domains() -> None:
     sides = ParameterSpace.from_bounds({"n": range(1, 9), "kind": ["a", "b"]})
     assert_type(sides.n_axes, int)
     assert_type(Steps(0, 1, 0.1).low, float)
+    assert_type(Angle(0, 360).columns(np.zeros(2)), np.ndarray)
+
+    class Square(BoxSide):
+        def value(self, u: float) -> float:
+            return u**2
+
+        def coordinate(self, value: float) -> float:
+            return float(np.sqrt(value))
+
+    class Three(StopRule):
+        def decide(self, optimizer: GPUCBOptimizer) -> bool:
+            return len(optimizer.history_) == 3
+
+    square = GPUCBOptimizer(bounds={"x": Square()}, random_state=0)
+    assert square.run(lambda query: 0.0, 9, stop=Three()).nfev == 3
     assert_type(MixedPartition(sides, 2, (1, 1)).cell(0), Cell)
     arms = ArmSet(POINTS, BOX)
     assert_type(arms.arm(3), Arm)

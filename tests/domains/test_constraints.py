@@ -254,13 +254,13 @@ WRONG = {
     "A < 3": "write <= for <",
     "2,5*A <= 3": "a point, not a comma",
     "A / 0 <= 3": "divides by 0",
-    "(A <= 3": "not closed",
-    "A <=": "ends too early",
+    "(A <= 3": "a closing bracket, found '<=' at letter 4",
+    "A <=": "expected a side or a number, found the end",
     "1 <= 2": "no side is left",
     "__import__('os') <= 3": "no side named '__import__'",
     "cat <= 3": "cat is not a number",
     "1e999 * A <= 1": "too large",
-    "(" * 30 + "A" + ")" * 30 + " <= 3": "parentheses are within each other",
+    "(" * 30 + "A" + ")" * 30 + " <= 3": "brackets or nots within each other",
     "A" + " + A" * 500 + " <= 3": "at most 1000 characters",
 }
 

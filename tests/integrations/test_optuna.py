@@ -76,13 +76,10 @@ def best_of_random(objective, n_trials, seed):
     return study.best_value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
-    [
-        None,
-        pytest.param(MESOptimizer(), marks=pytest.mark.slow),
-        pytest.param(GPUCBOptimizer(beta=2.0, alpha=1e-3), marks=pytest.mark.slow),
-    ],
+    [None, MESOptimizer(), GPUCBOptimizer(beta=2.0, alpha=1e-3)],
     ids=repr,
 )
 def test_it_finds_the_minimum(engine):
@@ -210,7 +207,7 @@ def test_failed_pruned_and_infinite_trials():
     assert abs(study.best_params["x"] - 0.3) < 0.1
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["nan", "pruned", "raised"])
 def test_a_half_in_which_trials_fail_is_left_alone(end):
     def objective(trial):

@@ -64,6 +64,7 @@ def test_settings_are_in_units_with_noise_and_failures():
     np.testing.assert_array_equal(renamed["e"], frame["heat"])
 
 
+@pytest.mark.slow
 def test_regions_have_their_ends_in_units():
     opt = GPTreeOptimizer(bounds=SIDES, feedback="average", n_representatives=2, random_state=0)
     opt.run(lambda cell: float(np.mean([each["n"] for each in cell.settings])), 5)

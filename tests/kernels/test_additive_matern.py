@@ -124,6 +124,7 @@ def test_other_searches_do_not(optimizer):
     assert "AdditiveMatern" not in repr(optimizer._model.process.kernel)
 
 
+@pytest.mark.slow
 def test_a_sum_of_main_effects_is_learned_from_few_answers():
     """Without main effects the error is 37 % of the standard deviation of f."""
     optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 6, n_initial=60, random_state=0)

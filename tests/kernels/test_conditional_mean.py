@@ -513,6 +513,7 @@ def test_golden_section():
     assert golden_section(lambda x: (x - 0.3) ** 2, -1, 1) == pytest.approx(0.3, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_conditional_answers_teach_a_length_scale():
     rng = np.random.default_rng(0)
     X, A = pairs(400, scatter=0.03)

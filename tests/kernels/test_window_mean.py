@@ -120,7 +120,7 @@ def test_no_node_of_a_difference_is_without_weight(window):
     assert nodes.shape == (2, 1)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", STATIONARY, ids=str)
 @pytest.mark.parametrize("scales", [(0.1, 0.1), (0.4, 0.05), (0.3, 0.0), (1.0, 0.7)])
@@ -361,6 +361,7 @@ def test_a_gauss_rule_keeps_the_moments():
 # ---- what it means ----
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", [*PRODUCTS[2], *STATIONARY, *OTHERS], ids=str)
 def test_windows_without_width_are_points(window, base):

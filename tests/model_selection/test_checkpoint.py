@@ -37,7 +37,7 @@ def counted(path=None, space=BRANCHES, **parameters):
     return search(Counted(), space, **settings)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("last", [2, 8, 22, 40])
 @pytest.mark.parametrize("engine", [None, GPOOOptimizer(variation=(1.0, 0.7))], ids=["UCB", "GPOO"])
 def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
@@ -64,6 +64,7 @@ def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
     assert_array_equal(resumed.optimizer_.ask().points, whole.optimizer_.ask().points)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", [0, None])
 def test_a_search_is_made_longer(tmp_path, seed):
     path = tmp_path / "search.json"

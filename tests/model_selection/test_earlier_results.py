@@ -14,6 +14,7 @@ from skgpb import EIOptimizer, GPOOOptimizer, StoOOOptimizer
 ENGINES = [None, EIOptimizer(), GPOOOptimizer(variation=(1.0, 0.7)), StoOOOptimizer()]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES, ids=["UCB", "EI", "GPOO", "StoOO"])
 def test_earlier_settings_are_not_fitted_again_and_count(engine):
     fitted = []

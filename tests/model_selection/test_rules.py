@@ -16,6 +16,7 @@ def least_known(posterior):
     return posterior.query_var
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "engine",
     [KGOptimizer(n_candidates=60), IDSOptimizer(n_candidates=60)],

@@ -89,6 +89,7 @@ def test_the_estimator_is_left_alone():
     np.testing.assert_array_equal(optimizer.predict(X), before)
 
 
+@pytest.mark.slow
 def test_grid_search_tunes_the_variation():
     # A bound far below the variation of the function drives into the first cells that please.
     grid = {"variation": [(0.1, 0.5), (10.0, 0.5)]}

@@ -70,6 +70,7 @@ CASES = {cls.__name__: (cls, {"conditional": WINDOW, "queries": QUERIES}) for cl
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", FLAT)
 def test_a_search_that_knows_nothing_of_the_inputs_of_a_query_warns(cls):
     optimizer = cls(bounds=[(0.0, 1.0)], query_bounds=[(0.0, 1.0)], n_points=60, random_state=0)
@@ -342,6 +343,7 @@ def test_continuous_queries_are_at_least_as_good_as_the_grid():
 # Learning ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_learned_and_known_conditionals_find_the_maximum():
     for settings, pairs in [
         ({"conditional": WINDOW, "queries": QUERIES}, None),

@@ -179,6 +179,7 @@ def test_gaussian_windows_have_the_scale_of_their_depth():
         CMETSOptimizer(**SMALL, window="gaussian").ask()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("with_scale", [False, True])
 def test_learns_from_pairs_with_or_without_a_column_of_scales(with_scale):
     rng = np.random.default_rng(0)
@@ -281,6 +282,7 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
     assert bar.text == f"last {rewards[-1]:.6g}  best {rewards.max():.6g}"
 
 
+@pytest.mark.slow
 def test_where_all_cells_are_silent_the_least_known_is_asked():
     """Two narrow humps under X = 1 - A + 0.07 noise: answers stay far below the largest f."""
 

@@ -291,6 +291,7 @@ def test_run_plays_the_contexts_in_order_and_calls_back():
             by_run.run(arguments[0], contexts=arguments[1])
 
 
+@pytest.mark.slow
 def test_hyperparameters_of_both_sides_are_learned():
     kernel = Columns(RBF(2.0), [0]) * Columns(RBF(2.0), [1])
     optimizer = started(

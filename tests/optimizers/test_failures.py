@@ -88,7 +88,7 @@ def make(rule, domain, seed, **parameters):
     return cls(**parameters, random_state=seed)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("rule", ["ucb", "simple", "ei"])
 def test_a_half_that_fails_is_left_alone(rule, domain):
@@ -101,7 +101,7 @@ def test_a_half_that_fails_is_left_alone(rule, domain):
     assert sorted(last)[1] <= 2 and max(last) <= 3
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_leaves_it_alone(rule):
     optimizer = make(rule, "square", 5)
@@ -128,7 +128,7 @@ TREES = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("tree", TREES)
 def test_trees_leave_it_alone(tree, d):
@@ -154,6 +154,7 @@ def test_a_cell_that_fails_gives_way_to_its_children():
     assert best.lower[0] >= 0.29 and best.upper[0] < 0.5 and best.upper[1] < 0.3
 
 
+@pytest.mark.slow
 def test_a_tree_over_contexts_leaves_it_alone():
     optimizer = ContextualGPTreeOptimizer(
         context_bounds=[(0, 1)], bounds=[(0, 1)], direction="minimize", random_state=0
@@ -191,6 +192,7 @@ def play_campaigns(cls, seed, fails, n=40):
     return failed, bandit
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "cls",
     [
@@ -236,6 +238,7 @@ def test_allocation_that_failed_is_not_recommended():
     assert bandit.recommend() == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cls", [CMETSOptimizer, *(pytest.param(cls, marks=pytest.mark.slow) for cls in OTHER_INDIRECT)]
 )
@@ -253,6 +256,7 @@ def test_rows_of_queries_that_fail_are_left_alone():
     assert sum(play(optimizer, 40)[-10:]) <= 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("tree", TREES)
 def test_random_failures_change_no_tree(tree, monkeypatch):
     """Without a pattern a search is as if nothing were learned."""
@@ -399,6 +403,7 @@ class Diverging(BaseEstimator):
         return 1.0 - self.a - 0.3 * (self.b - 0.4) ** 2
 
 
+@pytest.mark.slow
 def test_a_search_of_hyperparameters_learns_where_fits_fail():
     X, y = np.zeros((20, 1)), np.arange(20.0)
     last, best = [], []

@@ -32,6 +32,7 @@ def made(**settings):
     return KGOptimizer(bounds=BOX, **settings)
 
 
+@pytest.mark.slow
 def test_cheap_low_fidelities_are_queried_and_the_optimum_is_found():
     opt = made()
     opt.run(answer, max_cost=9.0)
@@ -48,6 +49,7 @@ def test_cheap_low_fidelities_are_queried_and_the_optimum_is_found():
     assert_allclose(opt.predict_query(asked), [0.0, 0.1 * 2.3 - 1.0], atol=0.03)
 
 
+@pytest.mark.slow
 def test_a_low_fidelity_of_equal_cost_is_hardly_queried():
     opt = made(cost=[1.0, 1.0], n_initial=6)
     opt.run(answer, budget=14)
@@ -148,6 +150,7 @@ def smooth_pair(seed, noise=0.0):
     return opt.tell(X, y + noise * y.std() * rng.standard_normal(38)), y.std()
 
 
+@pytest.mark.slow
 def test_a_smooth_low_fidelity_shows_where_a_smooth_function_is_large():
     # Without a common trend, the low fidelity was explained by its own part, and high fidelity
     # was predicted no better than by its mean.
@@ -157,6 +160,7 @@ def test_a_smooth_low_fidelity_shows_where_a_smooth_function_is_large():
     assert np.sqrt(np.mean((opt.predict(at) - wanted) ** 2)) < 0.3 * wanted.std()
 
 
+@pytest.mark.slow
 def test_exact_answers_are_taken_as_nearly_exact_and_noisy_ones_as_noisy():
     # Under the prior of other searches exact answers had a deviation of 0.018 of their spread.
     exact, noisy = (

@@ -46,6 +46,7 @@ def places(arms):
     return np.array([arm.center for arm in arms])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, EIOptimizer, GPTSOptimizer, MESOptimizer])
 def test_first_arms_are_the_same_for_every_rule_and_fill_the_space(cls, domain):
     optimizer = cls(**domain, random_state=3)

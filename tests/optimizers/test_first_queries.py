@@ -46,6 +46,7 @@ def fills(rows):
     return all(len(np.unique(np.minimum(np.floor(4 * x), 3))) == 4 for x in sides.T)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, IndirectMESOptimizer])
 def test_first_queries_are_the_same_for_every_rule_and_fill_the_space(cls, queries):
     asked = play(make(cls, **queries, random_state=3), defaults.N_INITIAL)
@@ -62,6 +63,7 @@ def test_in_a_box_they_are_points_of_a_sobol_sequence():
     np.testing.assert_array_equal(np.unique(asked, axis=0), np.unique(sequence, axis=0))
 
 
+@pytest.mark.one_in(2)
 def test_a_kernel_that_is_given_is_relied_on_at_once(queries):
     by_rule = make(kernel=RBF(0.5), **queries, random_state=0).ask()
     # All queries tie but for the border: the rule begins in the middle.
@@ -70,6 +72,7 @@ def test_a_kernel_that_is_given_is_relied_on_at_once(queries):
     assert make(kernel=RBF(0.5), **queries, n_initial=3, random_state=0).ask() != by_rule
 
 
+@pytest.mark.one_in(2)
 def test_what_was_told_counts_and_is_kept_away_from(queries):
     optimizer = make(**queries, random_state=0)
     corner = GRID[(GRID[:, 0] <= -0.5) & (GRID[:, 1] <= 0.75)]

@@ -133,6 +133,7 @@ def test_a_rule_over_arms_sees_what_is_pending_in_units_of_the_process():
     assert_allclose(seen.std * scale, np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "make",
     [
@@ -401,6 +402,7 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
 # without noise -----------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.NumericalWarning")
 @pytest.mark.parametrize(("d", "seed"), [(3, 2), (4, 0), (6, 0)])
 def test_hundreds_of_exact_answers_near_the_best_point_keep_means_where_answers_are(d, seed):

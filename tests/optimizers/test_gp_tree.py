@@ -62,6 +62,7 @@ def play(optimizer, f, n):
     return keys
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
@@ -362,6 +363,7 @@ def test_cells_at_h_max_are_split_and_leaves_exist_one_below():
 # Domains ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("variation", ["kernel", "theory", (4.0, 0.6)])
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 def test_a_pool_is_searched(feedback, variation):

@@ -127,6 +127,7 @@ def regret(seed, **parameters):
     return -np.mean(regrets), -f(optimizer.recommend())
 
 
+@pytest.mark.slow
 def test_less_is_lost_than_by_the_theory():
     ours = np.array([regret(seed) for seed in range(3)])
     theory = np.array([regret(seed, beta="theory") for seed in range(3)])
@@ -134,6 +135,7 @@ def test_less_is_lost_than_by_the_theory():
     assert ours[:, 1].mean() < theory[:, 1].mean() + 0.05
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_without_noise_the_optimum_is_reached(seed):
     optimizer = GPUCBOptimizer(bounds=[(0, 1), (0, 1)], random_state=seed)
@@ -167,6 +169,7 @@ def most_repeated(asked):
     return max(map(asked.count, asked))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_for_a_small_simple_regret_exact_answers_are_not_asked_for_again(at_once):
     assert most_repeated(asked_of_a_saddle(0.0, 40, at_once, regret="simple")) <= 3
@@ -206,6 +209,7 @@ def test_under_noise_every_third_or_fifth_query_is_the_one_farthest_from_all_oth
     assert far(2, at_once=4)[-3:] == [20, 25, 30]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("d", "others"),
     [

@@ -95,6 +95,7 @@ def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
         assert opt._tree.n_leaves <= 50 + t
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("many", range(6, 22))
 def test_the_limit_of_the_tree_is_said_once_whichever_split_reaches_it(many, monkeypatch):
     """Also if it is that of the cell that was asked, and none of another leaf."""
@@ -339,6 +340,7 @@ def test_a_batch_finds_what_a_sequence_finds():
         assert best - objective(opt.recommend("posterior").points).mean() < 0.1
 
 
+@pytest.mark.slow
 def test_pool_search_finds_the_best_group():
     rng = np.random.default_rng(0)
     pool = rng.random((2000, 2))
@@ -435,6 +437,7 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
     assert changed > 0  # else nothing was seen of it
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("feedback", ["average", "integral", "center"])
 @pytest.mark.parametrize(
     "bounds",

@@ -123,6 +123,7 @@ def assert_same_posterior(rounds, history, context=""):
         )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("expansion", ["before", "after"])
 @pytest.mark.parametrize("S", [1, 4, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_children", [2, 3])
@@ -171,7 +172,7 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
 @pytest.mark.parametrize(
     ("expansion", "many"), [("before", 1), ("after", 1), ("posterior", 6), ("posterior", 10**6)]
 )
-@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("d", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_seeds, monkeypatch):
     """With many leaves only a few rows are completed; the query is as with all rows.
 
@@ -213,6 +214,7 @@ def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_se
     assert n_lazy == 0 if many == 10**6 else n_lazy > n_seeds // 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
 def test_integral_feedback_follows_algorithm_1(d, n_children, n_seeds):

@@ -78,7 +78,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("operator", ["auto", "embedding", "window"])
 def test_awkward_pairs_are_learned_from(case, operator):
@@ -91,7 +91,7 @@ def test_awkward_pairs_are_learned_from(case, operator):
     assert len(optimizer.history_) == 4 and np.isfinite(optimizer.history_["std"]).all()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("cls", ALL)
 def test_duplicates_and_constant_columns_in_every_method(cls):
     for case in ("every pair twice", "a constant column of queries"):
@@ -248,6 +248,7 @@ def exact(values):
     return np.round(values * 2**20) / 2**20
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("kind", "noise"),
     [

@@ -175,6 +175,7 @@ def test_a_rejected_answer_changes_nothing(cls):
     assert optimizer.ask(2) == twin.ask(2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectMESOptimizer])
 def test_the_unit_of_the_answers_does_not_matter(cls):
     one, thousand = make(cls), make(cls)
@@ -196,6 +197,7 @@ def test_equal_answers_do_no_harm(z):
     assert_allclose(optimizer.predict([[0.3], [0.9]]), z, atol=1e-6 + 0.05 * abs(z))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer])
 def test_the_noise_may_become_known_or_unknown_on_the_way(cls):
     optimizer = told(make(cls), 10, 3.0)

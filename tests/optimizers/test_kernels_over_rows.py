@@ -37,6 +37,7 @@ def test_single_sides_have_an_effect_of_their_own_where_one_f_is_asked_at_points
     assert {part.nu for part in parts if isinstance(part, Matern | AdditiveMatern)} <= {2.5}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("in_context", [False, True], ids=["", "in a context"])
 @pytest.mark.parametrize(
     ("cls", "settings", "n_tasks"),

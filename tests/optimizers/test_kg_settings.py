@@ -124,7 +124,7 @@ def test_cells_hold_as_many_values_as_was_said():
     assert (len(best["washes"]), best["soap"] in HEIGHTS) == (2, True)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [KGOptimizer, IDSOptimizer, TargetsOptimizer])
 def test_the_best_setting_is_found(cls):
     optimizer = cls(bounds=BOUNDS, random_state=0)

@@ -142,7 +142,7 @@ def test_in_every_context_it_does_what_the_definition_says(name):
 RULES = [KGOptimizer, IDSOptimizer, MESOptimizer, TargetsOptimizer]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", ["cells of fidelities", "districts"])
 @pytest.mark.parametrize("cls", RULES)
 def test_a_run_is_saved_read_and_goes_on(cls, name, tmp_path):

@@ -127,6 +127,7 @@ def test_own_noise_of_an_answer_is_kept_beside_a_learned_one():
     assert noises[:-2].max() == pytest.approx(optimizer.alpha_, rel=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.parametrize(
     ("before", "after"),
@@ -257,6 +258,7 @@ def test_averages_over_pools_are_thinned_for_learning_only():
     assert average > 0.85 * max(smooth(pool[[i]]) for i in range(0, 4000, 7)) - 0.1
 
 
+@pytest.mark.slow
 def test_contexts_and_actions_have_scales_of_their_own():
     optimizer = ContextualGPTreeOptimizer(
         context_bounds=[(0, 10)], bounds=[(0, 1)], n_children=2, random_state=0
@@ -312,7 +314,7 @@ def hyperparameters(optimizer):
     return found
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", list(LEARNING))
 def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
     error = np.linalg.LinAlgError("singular")
@@ -348,7 +350,7 @@ def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
     assert resumed.ask() == repeated.ask() == optimizer.ask()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", [name for name in LEARNING if name != "campaigns"])
 def test_an_answer_is_not_taken_where_learning_is_interrupted(name):
     """Ctrl-C while hyperparameters are learned leaves the run as it was before the answer."""

@@ -153,7 +153,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     assert len({query.index for query in queries}) == 3
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_leaves_alone_what_is_beyond(rule):
     cls, given = RULES[rule]
@@ -164,7 +164,7 @@ def test_every_rule_leaves_alone_what_is_beyond(rule):
     assert keeps(point(optimizer.recommend()))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["simple", "ei"])
 def test_the_best_within_limits_is_found(rule):
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), -1).reshape(-1, 2)
@@ -372,6 +372,7 @@ def unmeasured(query):
     return value(point(query))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer, KGOptimizer])
 def test_the_first_answer_without_what_has_a_limit_warns_however_it_is_told(cls, tmp_path):
     def begun():
@@ -448,6 +449,7 @@ def test_an_outcome_at_a_limit_is_within_it_and_one_limit_is_enough_to_be_beyond
     assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0])
 
 
+@pytest.mark.slow
 def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
     optimizer.run(lambda query: value(point(query)), 12)

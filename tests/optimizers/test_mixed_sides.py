@@ -126,13 +126,8 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     assert optimizer.history_["descriptor"].shape == (6 + 3 + 1, 8)
 
 
-@pytest.mark.parametrize(
-    ("cls", "budget"),
-    [
-        (GPOOOptimizer, 40),
-        pytest.param(GPTreeOptimizer, 60, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("cls", "budget"), [(GPOOOptimizer, 40), (GPTreeOptimizer, 60)])
 def test_the_best_setting_is_found(cls, budget):
     best = made(cls).run(answer, budget).x
     assert np.mean([yield_of(setting) for setting in best.settings]) > 0.4
@@ -153,6 +148,7 @@ def test_searches_of_continuous_boxes_say_what_to_use_for_others(cls, side):
     assert not hasattr(optimizer, "bounds_")
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kernel", [None, Matern([30, 0.3, 0.5, 1, 1, 1], nu=1.5)])
 def test_a_cell_is_known_as_the_mean_over_its_settings(kernel):
     optimizer = made(kernel=kernel, bounds=SIDES, alpha=1e-3)
@@ -168,7 +164,7 @@ def test_integrals_under_any_kernel_are_means_over_many_settings():
     optimizer = made(
         kernel=Matern(0.6, nu=2.5), bounds=bounds, alpha=1e-2, feedback="integral", max_depth=6
     )
-    for query in cases.play(optimizer, 4, lambda query: float(query.points.sum(axis=1).mean())):
+    for query in cases.play(optimizer, 2, lambda query: float(query.points.sum(axis=1).mean())):
         low, high = params_of(query)["x"]
         settings = [
             {"x": low + share * (high - low), "n": setting["n"], "kind": setting["kind"]}
@@ -277,6 +273,7 @@ def most_probable(optimizer, settings):
     return optimizer._model.process.moments(optimizer._functionals_at(points)).mean()
 
 
+@pytest.mark.slow
 def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monkeypatch):
     optimizer = made(GPOOOptimizer, bounds={"x": range(20), "y": range(20)})
     cases.play(optimizer, 8, lambda q: np.mean([-((s["x"] - 7) ** 2) - s["y"] for s in q.settings]))
@@ -409,11 +406,12 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
 def region_beside(region, shift):
     step = shift * (np.arange(len(region.lower)) == 2)
     lower = np.clip(region.lower + step, region.lower * (step == 0), None)
-    return Region(lower, lower + region.upper - region.lower, region.counts)._with_names(
+    return Region(lower, lower + region.upper - region.lower, region.counts).with_names(
         region._space
     )
 
 
+@pytest.mark.slow
 def test_in_each_of_separate_contexts_the_best_action_is_found():
     optimizer = ContextualGPTreeOptimizer(
         context_bounds={"day": ["mon", "tue"]},
@@ -436,6 +434,7 @@ def test_in_each_of_separate_contexts_the_best_action_is_found():
 # Domain of f, and searches without a model -------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer])
 def test_indirect_answers_tell_of_cells_as_well(cls):
     optimizer = cls(
@@ -471,6 +470,7 @@ def test_a_policy_has_no_cells_of_a_size():
         optimizer.recommend(side=0.1)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_without_a_model_a_cell_has_the_mean_of_what_it_overlaps(direction):
     sign = 1 if direction == "maximize" else -1

@@ -336,7 +336,7 @@ def unlearned(cls, **settings):
     return make(cls, RBF(0.8), **settings)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "cls",
     [
@@ -373,7 +373,7 @@ def test_length_scales_that_contradict_the_answers_are_dropped(cls):
     assert len(used) > 4  # all that are left have their turns
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make_one",
     [

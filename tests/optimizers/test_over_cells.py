@@ -64,7 +64,7 @@ def test_every_other_answer_is_of_a_wanted_cell():
     assert set(found[11::2]) != {0.2}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [None, [0.5]], ids=["", "in a context"])
 def test_where_wanted_cells_are_dearer_no_less_money_is_for_them(context):
     contexts = {} if context is None else {"context_bounds": [(0.0, 1.0)]}

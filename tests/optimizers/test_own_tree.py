@@ -39,6 +39,7 @@ def answer(query):
     return float(np.exp(-((np.asarray(query.points) - 0.4) ** 2).sum(axis=1)).mean())
 
 
+@pytest.mark.one_in(8)
 class TestOnesOwnTree(OptimizerContract):
     """All that its author writes."""
 

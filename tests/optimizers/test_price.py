@@ -24,6 +24,7 @@ OTHERWISE = {GPTSOptimizer, IDSOptimizer, MESOptimizer, CMETSOptimizer, Indirect
 PRICED = [cls for cls in OPTIMIZERS if "cost" in cls().get_params() and cls not in OTHERWISE]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", PRICED)
 @pytest.mark.parametrize("cheap", [0, 2])
 def test_of_two_queries_that_are_worth_the_same_the_cheaper_is_asked(cls, cheap):

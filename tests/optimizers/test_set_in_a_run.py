@@ -143,6 +143,7 @@ def goes_on_as(one, other, answer, asked, n=3):
         assert_allclose(one.history_[field], other.history_[field], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cls", EVERY)
 def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path):
@@ -171,7 +172,7 @@ def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path
                 raise AssertionError(f"{name}: {error}") from error
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cls", CASES)
 def test_what_matters_at_the_start_waits_for_the_next_one(cls):

@@ -383,7 +383,7 @@ def bump(points):
     return float(np.exp(-((points - [0.37, 0.61]) ** 2).sum(axis=1) / 0.02).mean())
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPZoomingOptimizer, GPUCBOptimizer])
 def test_the_best_cell_of_a_size_lies_anywhere(cls):
     settings = {"max_depth": 4} if cls is GPOOOptimizer else {}

@@ -27,6 +27,7 @@ from skgpb.domains import Cells
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import WindowMean
+from skgpb.optimizers import StopRule
 from skgpb.optimizers import _trees as _region_search
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import QUANTILE_DRAWS, SuboptimalityGap
@@ -68,6 +69,7 @@ MAKERS = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_family_says_how_far_it_may_be(name):
     opt = MAKERS[name]()
@@ -135,6 +137,7 @@ def test_stopped_run_is_the_beginning_of_the_whole_one():
     np.testing.assert_array_equal(result.history, history)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["cells", "tree", "balls"])
 def test_most_checks_are_decided_by_what_is_tracked(name, monkeypatch):
     drawn = 0
@@ -234,6 +237,61 @@ def test_a_rule_of_ones_own_may_have_a_message():
     assert MAKERS["arms"]().run(noisy(), budget=6, stop=rule).message == "four are enough"
 
 
+class Enough(StopRule):
+    """Ends a run when an answer is high enough."""
+
+    def __init__(self, height):
+        self.height = height
+
+    def check(self, optimizer):
+        if optimizer.direction == "minimize":
+            raise ValueError("Enough is for runs that maximize")
+
+    def decide(self, optimizer):
+        top = optimizer.history_["reward"].max()
+        return f"an answer of {top:.2f} is enough" if top >= self.height else ""
+
+    def gap_function(self, optimizer, best):
+        top = optimizer.history_["reward"].max()
+        return lambda: self.height - top
+
+
+@pytest.mark.parametrize("name", ["box", "cells", "targets", "indirect"])
+def test_a_rule_of_ones_own_goes_the_way_of_stop(name):
+    result = MAKERS[name]().run(noisy(), budget=30, stop=Enough(0.5))
+    top = result.history["reward"].max()
+    assert result.nfev < 30 and top >= 0.5
+    assert result.message == f"an answer of {top:.2f} is enough"
+    assert result.message in repr(result) and result.gap == 0.5 - top
+    # The gap of a rule is that of the run, whichever condition ended it.
+    spent = MAKERS[name]().run(noisy(), budget=3, stop=Enough(50.0))
+    assert spent.message == "the budget is spent"
+    assert spent.gap == 50.0 - spent.history["reward"].max()
+
+
+def test_a_rule_of_ones_own_is_checked_before_anything_begins():
+    asked = []
+    opt = GPUCBOptimizer(RBF2, bounds=[(0, 1)], alpha=0.01, direction="minimize")
+    with pytest.raises(ValueError, match="Enough is for runs that maximize"):
+        opt.run(asked.append, budget=3, stop=Enough(0.5))
+    assert not asked and not hasattr(opt, "bounds_")
+    for wrong in (0.1, "soon", object()):
+        with pytest.raises(TypeError, match="stop must be a StopRule such as Stop, a function"):
+            opt.run(asked.append, budget=3, stop=wrong)
+
+
+def test_a_rule_without_a_gap_has_the_usual_one():
+    class Few(StopRule):
+        message = "four are few"
+
+        def decide(self, optimizer):
+            return len(optimizer.history_) == 4
+
+    opt = MAKERS["arms"]()
+    result = opt.run(noisy(), budget=9, stop=Few())
+    assert (result.nfev, result.message, result.gap) == (4, "four are few", opt.gap())
+
+
 def test_a_run_in_contexts_is_stopped_by_a_function_alone():
     def make():
         return ContextualGPTreeOptimizer(
@@ -290,6 +348,7 @@ def test_intervals_stop_when_no_end_is_above():
     assert drawn.nfev <= result.nfev < 300
 
 
+@pytest.mark.slow
 def test_gap_by_intervals_bounds_functions_of_the_norm():
     """At every round of 20 functions: the intervals fail in at most a tenth of them."""
     kernel, failed, wider = Matern(0.2, nu=2.5), 0, []

@@ -41,6 +41,7 @@ def made(cls, names=None):
     return cls(bounds=box)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", TAKING_POINTS)
 def test_rows_told_at_once_are_points_told_one_by_one(cls):
     one_by_one = made(cls)
@@ -52,6 +53,7 @@ def test_rows_told_at_once_are_points_told_one_by_one(cls):
     assert_allclose(history["mean"], expected["mean"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", [EIOptimizer, GPOOOptimizer, CMESOptimizer])
 @pytest.mark.parametrize(
     ("rows", "values"), [(X.tolist(), Y.tolist()), (list(X), tuple(Y))], ids=["numbers", "rows"]
@@ -62,6 +64,7 @@ def test_lists_of_rows_are_told_as_arrays(cls, rows, values):
         assert_array_equal(history[name], expected[name])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cls", TAKING_POINTS)
 def test_tables_and_dicts_are_told_by_name(cls):
     expected = made(cls).tell(X, Y).history_["descriptor"]
@@ -156,6 +159,7 @@ def test_rows_of_numbers_are_in_the_units_of_named_sides(rows):
     assert_array_equal(by_row.predict_query(points)[1:], by_row.predict_query(SETTINGS))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("cls", TAKING_POINTS)
 def test_every_class_reads_rows_in_units(cls):
     plain, box = made(cls), {"east": (0.0, 1.0), "north": uniform(0.0, 2.0)}

@@ -86,7 +86,7 @@ def assert_same_queries(some, others):
     np.testing.assert_allclose(some[-1], others[-1], rtol=0, atol=1e-4)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.NumericalWarning")
 @pytest.mark.parametrize(
     ("factor", "offset"),

@@ -70,6 +70,7 @@ def test_a_constant_process_does_not_vary():
     assert smoothness_exponent(ConstantKernel(3.0), np.array(BOUNDS[1])) == 1.0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "kernel",
     [RBF([0.3, 0.9]), Matern(0.5, nu=1.5), DotProduct(0.5), ExpSineSquared(0.7, 0.9)],
@@ -198,6 +199,7 @@ def test_a_periodic_process_is_refined_and_not_asked_again_and_again():
     assert (n_evaluations[split] <= most).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [GPTreeOptimizer, GPZoomingOptimizer, ContextualGPTreeOptimizer])
 @pytest.mark.parametrize("variation", ["kernel", "theory"])
 def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, variation):

@@ -86,7 +86,7 @@ def test_a_learned_posterior_is_averaged(kind):
     assert_array_equal(optimizer.predict(X), mean)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @KINDS
 def test_reading_changes_no_query(kind):
     plain, read = (play(LEARNED[kind](random_state=0), read=read) for read in (False, True))

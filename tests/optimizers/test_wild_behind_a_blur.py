@@ -31,6 +31,7 @@ def played(error, rounds=40, seed=0, **parameters):
     return optimizer
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("error", [8.0, -8.0])
 def test_a_wild_answer_counts_for_little(error):
     optimizer = played(error)
@@ -40,6 +41,7 @@ def test_a_wild_answer_counts_for_little(error):
     assert abs(optimizer.recommend()[0] - 0.3) < 0.1
 
 
+@pytest.mark.slow
 def test_no_answer_is_wild_where_none_is():
     assert played(0.0).surrogate_.outlier_factors == {}
 
@@ -64,6 +66,7 @@ def test_a_wild_answer_that_is_too_high_is_asked_again_at_once():
     assert not np.array_equal(first.ask().a, again.a)
 
 
+@pytest.mark.slow
 def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
     optimizer = played(8.0, rounds=30)
     a, outliers = optimizer.history_["a"][15], optimizer.history_["reward"][15]
@@ -75,6 +78,7 @@ def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
     assert 15 not in optimizer.surrogate_.outlier_factors
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("again", [False, True])
 def test_a_saved_run_knows_its_wild_answers(tmp_path, again):
     optimizer = played(8.0, rounds=24)
@@ -102,6 +106,7 @@ def surprised(answers, **parameters):
     return optimizer
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_query_of_surprisingly_high_answers_is_asked_again(n):
     optimizer = surprised([0.35] * n)
@@ -109,6 +114,7 @@ def test_a_query_of_surprisingly_high_answers_is_asked_again(n):
     assert optimizer.ask().a == 0.52
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("answers", "parameters"),
     [

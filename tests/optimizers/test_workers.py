@@ -252,6 +252,7 @@ def test_no_more_is_begun_than_the_cost_allows(order):
     assert result.message == "the budget is spent"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("contexts", [[[0.1], [0.9], [0.1], [0.5]] * 3, [[0.5]] * 12])
 def test_contexts_begin_in_their_order(contexts):
     optimizer = ContextualGPTreeOptimizer(

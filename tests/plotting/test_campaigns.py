@@ -50,6 +50,7 @@ def test_the_picture_of_a_campaign_in_a_bandit_has_its_part_of_the_split(bandit)
         np.testing.assert_array_equal(display.mean, expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("display", [PosteriorDisplay, SliceDisplay])
 def test_the_picture_of_a_campaign_alone_recommends_nothing(bandit, display):
     for name, campaign in bandit.named_optimizers_.items():

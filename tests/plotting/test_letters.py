@@ -75,7 +75,7 @@ def test_slices(laboratory, features):
     check(SliceDisplay.from_optimizer(laboratory, features=features, value_name=VALUE).figure_)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("features", [[0], [2], [0, 1], [1, 2], [2, 1]])
 def test_maps_and_curves(laboratory, features):
     options = {"features": features, "value_name": VALUE, "grid_resolution": 20}
@@ -116,6 +116,7 @@ def run(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_picture_of_an_experiment(run):
     check(draw_experiment(run))
 

@@ -173,6 +173,7 @@ def test_features_are_called_as_the_columns_of_a_table():
     assert CellMapDisplay.from_optimizer(pool).ax_.get_xlabel() == "age"
 
 
+@pytest.mark.slow
 def test_of_many_features_those_that_matter_are_drawn():
     rng = np.random.default_rng(0)
     opt = GPUCBOptimizer(
@@ -194,6 +195,7 @@ def test_the_legend_of_panels_of_ones_own_covers_no_data(laboratory):
     assert display.ax_.bbox.y1 <= legend.y0 < legend.y1 <= figure.bbox.y1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("names", "turned"),
     [
@@ -220,6 +222,7 @@ def test_names_of_values_do_not_lie_on_each_other(names, turned):
         assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("display", [SliceDisplay, PosteriorDisplay])
 def test_nothing_is_drawn_beyond_the_range_of_rewards(laboratory, display):
     ends = 0.2, 0.8

@@ -150,6 +150,7 @@ print(json.dumps([before, within, after]))
 """
 
 
+@pytest.mark.slow
 def test_a_process_with_its_own_defaults_gets_them_back():
     environment = {name: v for name, v in os.environ.items() if not name.endswith("_NUM_THREADS")}
     command = [sys.executable, "-c", DEFAULTS]

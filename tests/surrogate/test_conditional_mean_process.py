@@ -130,6 +130,7 @@ def test_known_conditionals_equal_equations_2_to_4(kind, base, m):
     agree(process, KnownConditional(base, m, distribution, A[:4], z, noise), P, A)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("base", "m"), EMPIRICAL)
 @pytest.mark.parametrize("model_noise", [0.0, 0.07, "auto"])
 def test_learned_conditional_equals_equation_5(base, m, model_noise):
@@ -401,6 +402,7 @@ def state(process):
     return pickle.dumps((process.predict(D1_X, return_std=True), samples, process.scale_))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("free", [True, False])
 def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, free):
     conditional, P, A = setting

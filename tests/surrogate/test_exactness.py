@@ -119,6 +119,7 @@ def of_lists(params):
     return float(np.maximum(100.0 * np.sin(sum(effects)) * effects[0], 0.0))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
 @pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer, KGOptimizer, IDSOptimizer])
 def test_nothing_worse_than_what_was_seen_is_recommended_above_a_floor(cls):

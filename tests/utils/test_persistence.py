@@ -49,6 +49,7 @@ def test_sides_are_kept_with_their_kinds(tmp_path):
         GPUCBOptimizer.load(tmp_path / "run")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectUCBOptimizer])
 def test_evaluations_given_to_fit_beside_answers_are_kept(cls, tmp_path):
     run = cls(conditional=WindowMean(scale=0.3), n_points=50, n_candidates=40, random_state=0)
@@ -264,6 +265,7 @@ def runs_of_every_kind():
     yield CombinatorialBandit(several, 1.0, random_state=3), 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", range(4))
 def test_events_repeated_are_the_run_and_without_the_last_that_of_before(case):
     run, width = list(runs_of_every_kind())[case]

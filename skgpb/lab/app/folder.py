@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from flask import Flask, redirect, render_template, request
 
-from skgpb._version import __version__
+from skgpb import __version__
 from skgpb.lab.app.forms import Form, sentence
 from skgpb.lab.app.guard import REFUSALS, Guard, refusal_reason, remove_folders
 from skgpb.lab.app.pages import guarded_app, make_app

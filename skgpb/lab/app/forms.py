@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.lab.experiments.answers import read_answer, read_range
-from skgpb.lab.experiments.judgement import describe_surprise
+from skgpb.lab.experiments.judge import describe_surprise
 from skgpb.lab.experiments.records import LabRecord
 from skgpb.lab.experiments.sides import Side, exact, format_list, measured_number, number, values_in
 from skgpb.lab.experiments.texts import clean_text, quote_name, split_pair
@@ -23,6 +23,7 @@ KINDS = [
     ("range", "number"),
     ("integer", "whole number"),
     ("log", "number, log scale"),
+    ("periodic", "angle: both ends are the same"),
     ("choice", "list of choices"),
 ]
 # Words of error messages, and the words of the pages that replace them.
@@ -32,7 +33,7 @@ WORDS = [
     (r"\bthe sides are\b", "the settings are"),
     (r"\bconstraint (?=')", "the rule "),
 ]
-SCALES = {"range": "", "integer": "int", "log": "log"}
+SCALES = {"range": "", "integer": "int", "log": "log", "periodic": "periodic"}
 
 
 class Mistyped(ValueError):
@@ -250,7 +251,7 @@ def side_fields(i: int, side: Side) -> dict[str, str]:
         return {f"values{i}": format_list(side.bounds)}
     known = side.as_dict()
     typed = {f"{end}{i}": exact(known[end]) for end in ("low", "high")}
-    if side.kind == "range":
+    if side.kind in ("range", "periodic"):
         typed[f"step{i}"] = exact(known["step"]) if "step" in known else "any"
     return typed
 
@@ -359,6 +360,7 @@ def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any
         form.errors[f"high{i}"] = "The largest value must be above the smallest."
         return None
     scale = SCALES.get(kind, "")
-    if kind == "range" and form.text(f"step{i}"):
-        return form.take(f"step{i}", lambda text: Side.between(name, low, high, text))
+    if kind in ("range", "periodic") and form.text(f"step{i}"):
+        scale = ":periodic" if kind == "periodic" else ""
+        return form.take(f"step{i}", lambda text: Side.between(name, low, high, text + scale))
     return form.take(f"high{i}", lambda _: Side.between(name, low, high, scale))

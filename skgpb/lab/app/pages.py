@@ -18,7 +18,7 @@ from flask import Flask, Response, abort, redirect, render_template, request, se
 from markupsafe import Markup
 from werkzeug.routing import IntegerConverter
 
-from skgpb._version import __version__
+from skgpb import __version__
 from skgpb.exceptions import LoadError
 from skgpb.lab.app import forms, views
 from skgpb.lab.app.forms import MOST_DIGITS, Form, Mistyped, read_place, sentence
@@ -29,13 +29,12 @@ from skgpb.lab.app.views import RunView
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.answers import range_ends, read_range
 from skgpb.lab.experiments.export import as_csv, as_excel
-from skgpb.lab.experiments.judgement import describe_outcomes
+from skgpb.lab.experiments.judge import describe_outcomes
+from skgpb.lab.experiments.pictures import draw_progress, draw_trade_offs
 from skgpb.lab.experiments.sides import format_value
 from skgpb.lab.experiments.texts import to_one_line
 from skgpb.plotting import PosteriorDisplay, SliceDisplay
-from skgpb.plotting._progress import draw_progress
-from skgpb.plotting._themes import THEMES
-from skgpb.plotting._trade_offs import draw_trade_offs
+from skgpb.plotting.themes import THEMES
 from skgpb.utils.warnings import without_warnings
 
 # Key of ``SAID`` for the report on the next page; number of the query, or "FIRST to LAST".

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from skgpb.plotting._axes import label_color
-from skgpb.plotting._letters import fit_labels
-from skgpb.plotting._themes import theme_style
-from skgpb.plotting._words import say
+from skgpb.plotting.drawing import label_color
+from skgpb.plotting.letters import fit_labels
+from skgpb.plotting.themes import theme_style
+from skgpb.plotting.words import say
 
 # Size of a panel in inches: a column of panels is readable on a telephone.
 WIDTH, HEIGHT = 4.4, 2.8

@@ -15,8 +15,7 @@ from skgpb.lab.app.pictures import MAP_HEIGHT, Picture
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.blocks import describe_shift
 from skgpb.lab.experiments.changes import describe_change
-from skgpb.lab.experiments.experiment_file import outcome_limits
-from skgpb.lab.experiments.judgement import (
+from skgpb.lab.experiments.judge import (
     answer_remark,
     describe_outcomes,
     describe_preferred_query,
@@ -24,6 +23,7 @@ from skgpb.lab.experiments.judgement import (
     limits_remark,
 )
 from skgpb.lab.experiments.limits import describe_limit, parse_arithmetic, required_measurements
+from skgpb.lab.experiments.plan import outcome_limits
 from skgpb.lab.experiments.reasons import describe_reason
 from skgpb.lab.experiments.sides import Side, format_estimate, format_percent, format_value
 from skgpb.lab.experiments.texts import to_one_line

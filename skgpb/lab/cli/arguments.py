@@ -22,7 +22,7 @@ def select_arguments(function: Callable[..., Any], arguments: argparse.Namespace
     return {name: value for name, value in vars(arguments).items() if name in names}
 
 
-def add_common(parser: argparse.ArgumentParser, output: str | None, plot: str | None) -> None:
+def add_common(parser: Any, output: str | None, plot: str | None) -> None:
     """Add the options of every search; ``output`` and ``plot`` are default names of files."""
 
     def default_text(default: str | None) -> str:
@@ -40,7 +40,7 @@ def add_common(parser: argparse.ArgumentParser, output: str | None, plot: str | 
     )
 
 
-def add_seed(parser: argparse.ArgumentParser, effect: str) -> None:
+def add_seed(parser: Any, effect: str) -> None:
     """Add the option --seed; ``effect`` is its help."""
     kind, text = whole(0, LARGEST_SEED), f"{effect} (default: 0)"
     parser.add_argument("--seed", type=kind, default=0, metavar="SEED", help=text)
@@ -102,7 +102,7 @@ positive = _number(lambda x: 0.0 < x < math.inf, "a finite number > 0")
 share = _number(lambda x: 0.0 < x < 1.0, "a number > 0 and < 1")
 
 
-def add_stop(parser: argparse.ArgumentParser) -> None:
+def add_stop(parser: Any) -> None:
     """Add the options that stop a search before its budget is spent."""
     parser.add_argument(
         "--stop-within",
@@ -114,7 +114,7 @@ def add_stop(parser: argparse.ArgumentParser) -> None:
     add_confidence(parser)
 
 
-def add_confidence(parser: argparse.ArgumentParser) -> None:
+def add_confidence(parser: Any) -> None:
     """Add the option --confidence."""
     parser.add_argument(
         "--confidence",

@@ -123,13 +123,12 @@ class CountedFinding(Finding):
             lines += [("verdict", f"{self.verdict}: {self.test}"), *self._compared()]
             lines.append(("what matters", listed(effects)))
             for i, each in enumerate(self.sizes):
-                new = [each["new_rows_average"], *(each["new_rows_interval"] or [])]
                 text = f"{count(each['n_members'], 'row')}, {each['group']}: "
-                if new[0] is None:
+                if each["new_rows_interval"] is None:
                     text += "too few rows to say what new ones average"
                 else:
-                    average, low, high = (number(x, 4) for x in new)
-                    text += f"new rows {average} ({low} to {high})"
+                    low, high = (number(end, 4) for end in each["new_rows_interval"])
+                    text += f"new rows {number(each['new_rows_average'], 4)} ({low} to {high})"
                 lines.append(("" if i else "other sizes", text))
         return [*lines, ("how it was found", self.how)]
 

@@ -12,6 +12,7 @@ from skgpb.lab.cli.database_pictures import format_value, make_panels
 from skgpb.lab.cli.features import describe_side
 from skgpb.lab.cli.files import check_drawing, check_outputs
 from skgpb.lab.cli.finding import Finding, describe_rival
+from skgpb.lab.cli.options import RoutedParser
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.tables import check_table, default_min_rows, fewest_rows, row_count
 from skgpb.lab.cli.words import count, listed
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
     from skgpb.lab.sql import IbisTable
     from skgpb.lab.sql.search import DatabaseSubgroup
 
-# Options that can be combined with --sql; all others are about rows in memory, or about questions.
-WITH_SQL = {
-    *("run", "command", "data", "sql", "table", "sample", "max_scans", "features", "target"),
-    *("where", "minimize", "min_rows", "seed", "output", "report"),
-}
 # Smallest p-value that is printed; smaller ones are printed as less than this.
 SMALLEST_P = 1e-6
 # The method for readers who do not know it: of all searches, and of a sample, or of all rows.
@@ -43,7 +39,7 @@ OF_ALL = (
 )
 
 
-def add_database(parser: argparse.ArgumentParser) -> None:
+def add_database(parser: RoutedParser) -> None:
     """Add the options that choose a table of a database."""
     database = parser.add_argument_group(
         "database",
@@ -76,24 +72,15 @@ def add_database(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> bool:
-    """Return whether a database is searched; refuse options that cannot be combined with it."""
-    if arguments.sql is None:
-        for option in ("table", "sample", "max_scans"):
-            if getattr(arguments, option) is not None:
-                raise UsageError(f"--{option.replace('_', '-')} is for --sql")
-        return False
+def check_database(arguments: argparse.Namespace) -> None:
+    """Refuse arguments that cannot be combined, before the database is opened."""
     if arguments.data is not None:
         raise UsageError(f"give either a file, {safe_name(arguments.data)}, or --sql, not both")
-    for option, value in vars(arguments).items():
-        if option not in WITH_SQL and value != parser.get_default(option):
-            raise UsageError(f"--{option.replace('_', '-')} cannot be combined with --sql")
     arguments.data = arguments.sql
     check_table(arguments)
     check_outputs({"--output": arguments.output, "--report": arguments.report})
     if arguments.report is not None:
         check_drawing("--report")
-    return True
 
 
 def search_database(arguments: argparse.Namespace) -> Finding:

@@ -25,8 +25,6 @@ from skgpb.lab.tables.verdict import LEVEL
 
 # Number of outliers in a remark.
 NAMED = 5
-# Options of searches that ask questions.
-ABOUT_QUESTIONS = ("alpha", "stop_within")
 
 
 # The method for readers who do not know it.
@@ -36,14 +34,6 @@ METHOD = (
     "rows are expected to average comes from ten searches, each without a tenth of the rows: "
     "those had no part in the choice."
 )
-
-
-def check_exact(arguments: argparse.Namespace) -> None:
-    """Refuse options of searches that ask questions, because this search asks none."""
-    for option in ABOUT_QUESTIONS:
-        if getattr(arguments, option) is not None:
-            name = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{name} is for searches that ask questions: give --budget as well")
 
 
 def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> Finding:

@@ -34,7 +34,7 @@ from skgpb.lab.experiments.answers import read_range
 from skgpb.lab.experiments.blocks import describe_shift
 from skgpb.lab.experiments.changes import describe_change
 from skgpb.lab.experiments.export import write_table
-from skgpb.lab.experiments.judgement import (
+from skgpb.lab.experiments.judge import (
     answer_remark,
     describe_outcomes,
     describe_preferred_query,
@@ -176,9 +176,9 @@ def _add_new(commands: Any) -> None:
         required=True,
         metavar="SIDE",
         help="what is set, and from where to where: NAME=LOW:HIGH, NAME=LOW:HIGH:log, "
-        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP or NAME=A,B,C. Numbers have three significant "
-        "digits unless a step is given; NAME=LOW:HIGH:any has none. Values with a comma stand "
-        "between quotes: 'NAME=\"1,4-dioxane\",DMF'",
+        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP, NAME=LOW:HIGH:periodic or NAME=A,B,C. Numbers "
+        "have three significant digits unless a step is given; NAME=LOW:HIGH:any has none. Values "
+        "with a comma stand between quotes: 'NAME=\"1,4-dioxane\",DMF'",
     )
     lists = {
         "constraints": "a rule for several sides, such as 'A + B <= 100' or 'A + B + C = 1'; may "

@@ -7,13 +7,13 @@ from typing import Any
 
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.answers import range_ends
+from skgpb.lab.experiments.pictures import draw_progress
 from skgpb.lab.experiments.sides import format_value
 from skgpb.lab.experiments.texts import to_one_line
 from skgpb.plotting import SliceDisplay
-from skgpb.plotting._letters import add_legend_of_figure, fit_labels
-from skgpb.plotting._progress import draw_progress
-from skgpb.plotting._words import say
+from skgpb.plotting.letters import add_legend_of_figure, fit_labels
 from skgpb.plotting.slices import legend_handles
+from skgpb.plotting.words import say
 
 # Inches of a panel, and of the margins of the figure.
 PANEL, MARGINS = (2.6, 2.2), (0.5, 1.4)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from skgpb._version import __version__
+from skgpb import __version__
 from skgpb.lab.cli.pictures import Panel
 from skgpb.lab.cli.words import count, number, percent, shell_quote
 

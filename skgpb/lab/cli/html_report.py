@@ -9,10 +9,10 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from skgpb._version import __version__
+from skgpb import __version__
 from skgpb.lab.cli.finding import Finding
 from skgpb.lab.cli.pictures import Panel
-from skgpb.plotting._themes import THEMES, theme_style
+from skgpb.plotting.themes import THEMES, theme_style
 
 # Inches, and dots per inch: letters are legible on a telephone, lines are sharp on a screen.
 SIZE, DOTS = (5.2, 4.2), 160

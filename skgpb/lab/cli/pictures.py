@@ -15,8 +15,8 @@ from skgpb.lab.cli.asked import QUANTILE_95, AskedResult
 from skgpb.lab.cli.features import FeatureLimits, describe_group
 from skgpb.lab.cli.words import count
 from skgpb.lab.datasets.columns import Column
-from skgpb.plotting._axes import RECOMMENDED, label_color, outline_style, shorten
-from skgpb.plotting._letters import add_colorbar, add_legend, fit_labels
+from skgpb.plotting.drawing import RECOMMENDED, label_color, outline_style, shorten
+from skgpb.plotting.letters import add_colorbar, add_legend, fit_labels
 
 PIXELS = ["column (pixels)", "row (pixels)"]
 # Inches of a panel, and maximum number of panels in a row.

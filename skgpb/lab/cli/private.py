@@ -16,6 +16,7 @@ import numpy as np
 
 from skgpb.lab.cli.arguments import UsageError, not_negative, positive
 from skgpb.lab.cli.asked import GROUPS, AskedResult
+from skgpb.lab.cli.options import RoutedParser
 from skgpb.lab.cli.tables import MIN_GROUP_ROWS, SearchTable
 from skgpb.lab.datasets import PrivacyLedger, PrivateAverages
 from skgpb.lab.datasets.columns import Column
@@ -35,7 +36,7 @@ TOO_GOOD = 6.0
 SHARES = [0.0, 1.0]
 
 
-def add_private(parser: argparse.ArgumentParser) -> None:
+def add_private(parser: RoutedParser) -> None:
     """Add the options of a private search."""
     private = parser.add_argument_group(
         "privacy",
@@ -69,31 +70,15 @@ def add_private(parser: argparse.ArgumentParser) -> None:
         "is then the budget for all of them together, and a repeated question gets the same answer",
     )
     # The operating system's random numbers, unless a seed is given.
-    parser.set_defaults(seed=None)
+    parser.defaults["seed"] = None
 
 
 def check_private(arguments: argparse.Namespace) -> None:
     """Refuse options that cannot be combined, before the table is read."""
-    if arguments.epsilon is None:
-        for option in ("delta", "target_range", "ledger"):
-            if getattr(arguments, option) is not None:
-                raise UsageError(f"--{option.replace('_', '-')} is for --epsilon")
-        if arguments.budget is None and arguments.noise:
-            raise UsageError("--noise needs --budget, the number of questions")
-        return
     if arguments.target_range is None:
         raise UsageError(
             "--epsilon needs --target-range LOW HIGH, the range of possible values of the target"
         )
-    for option, default in (("noise", 0.0), ("alpha", None), ("save_rows", None)):
-        if getattr(arguments, option) != default:
-            reason = {
-                "save_rows": "it writes the values of the target, which --epsilon protects; "
-                "--output has the numbers of the rows",
-            }.get(option, "the noise follows from --epsilon")
-            raise UsageError(
-                f"--{option.replace('_', '-')} cannot be combined with --epsilon: {reason}"
-            )
     if arguments.ledger is not None and arguments.seed is not None:
         raise UsageError(
             "--seed cannot be combined with --ledger: the next search would draw the same noise "

@@ -21,7 +21,7 @@ from skgpb.lab.cli.arguments import (
 from skgpb.lab.cli.asked import search_by_averages, smallest_group
 from skgpb.lab.cli.averaged import make_finding
 from skgpb.lab.cli.databases import add_database, check_database, search_database
-from skgpb.lab.cli.exact import check_exact, search_exactly
+from skgpb.lab.cli.exact import search_exactly
 from skgpb.lab.cli.files import (
     Writer,
     check_drawing,
@@ -32,8 +32,9 @@ from skgpb.lab.cli.files import (
 )
 from skgpb.lab.cli.finding import Finding
 from skgpb.lab.cli.html_report import write_page
+from skgpb.lab.cli.options import Route, RoutedParser
 from skgpb.lab.cli.pictures import draw_panels
-from skgpb.lab.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
+from skgpb.lab.cli.tables import SearchTable, add_table, check_table, read_search
 from skgpb.lab.cli.words import count
 from skgpb.lab.tables.asking import NoisyAverages, Oracle
 
@@ -51,15 +52,16 @@ def add_parser(commands: Any) -> None:
         "whether the group is real. With --budget, --noise or --epsilon it asks for averages over "
         "groups of rows, few, noisy or private ones, and looks at no value of the column alone.",
     )
-    search.set_defaults(run=partial(_search, parser=search))
-    add = search.add_argument
-    add(
+    options = RoutedParser(search)
+    search.set_defaults(run=partial(_search, options=options))
+    search.add_argument(
         "data",
         nargs="?",
         metavar="DATA",
         help="table with a header: text with any separator, also packed, Parquet, Excel, or - for "
         "standard input",
     )
+    add = options.add_argument
     add("--features", nargs="+", required=True, metavar="NAME", help="columns that form groups")
     add(
         "--target",
@@ -110,20 +112,24 @@ def add_parser(commands: Any) -> None:
         metavar="FILE.html",
         help="write the conclusion and the pictures as one page for any browser",
     )
-    add_stop(search)
-    add_common(search, None, None)
-    add_table(search)
-    private.add_private(search)
-    add_database(search)
+    add_stop(options)
+    add_common(options, None, None)
+    add_table(options)
+    private.add_private(options)
+    add_database(options)
 
 
-def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    if check_database(arguments, parser):
+def _search(arguments: argparse.Namespace, options: RoutedParser) -> None:
+    options.choose_route(arguments)
+    if arguments.route is Route.DATABASE:
+        check_database(arguments)
         _write(arguments, search_database(arguments))
         return
     check_confidence(arguments)
     check_table(arguments)
-    private.check_private(arguments)
+    is_private = arguments.route is Route.PRIVATE
+    if is_private:
+        private.check_private(arguments)
     files = ("output", "plot", "save_rows", "report", "ledger")
     named = {f"--{name.replace('_', '-')}": getattr(arguments, name) for name in files}
     check_outputs(named, arguments.data)
@@ -131,15 +137,12 @@ def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> N
         check_picture(arguments.plot)
     if arguments.report is not None:
         check_drawing("--report")
-    if is_exact(arguments):
-        check_exact(arguments)
     table = read_search(arguments)
     _check_number(table)
-    if is_exact(arguments):
+    if arguments.route is Route.EXACT:
         _write(arguments, search_exactly(table, arguments), table)
         return
     values, n = table.values, len(table.values)
-    is_private = arguments.epsilon is not None
     arguments.least = None
     if not is_private or arguments.min_rows is not None:
         arguments.least = smallest_group(arguments, n)

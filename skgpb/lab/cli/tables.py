@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skgpb.lab.cli.arguments import UsageError, select_arguments, whole
+from skgpb.lab.cli.options import Route, RoutedParser
 from skgpb.lab.cli.where import Condition, quote_column
 from skgpb.lab.cli.words import count, shell_quote
 from skgpb.lab.datasets.columns import TOTAL, CellError, Column
@@ -97,7 +98,7 @@ class SearchTable:
         self.file.copy_rows(self.rows[np.isin(self.numbers, list(members))].tolist(), to)
 
 
-def add_table(parser: argparse.ArgumentParser) -> None:
+def add_table(parser: RoutedParser) -> None:
     """Add the options for the format of a table and the choice of rows."""
     table = parser.add_argument_group(
         "table", "The format of the table is detected unless these options give it."
@@ -168,11 +169,6 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def is_exact(arguments: argparse.Namespace) -> bool:
-    """Return whether the search reads all rows and asks no questions."""
-    return arguments.budget is None and arguments.epsilon is None and arguments.noise == 0.0
-
-
 def check_table(arguments: argparse.Namespace) -> None:
     """Refuse options that cannot be combined, before the table is read."""
     targets = [name for names in arguments.target for name in names]
@@ -189,8 +185,6 @@ def check_table(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--features names {name!r} more than once")
     if target in features:
         raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
-    if arguments.group is not None and not is_exact(arguments):
-        raise UsageError("--group is for searches of all rows, without --budget and --epsilon")
     if arguments.group == target:
         raise UsageError(f"--group {target!r} is the --target")
     for option in ("one_hot", "groups"):
@@ -253,7 +247,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         needed = [target, *(features if arguments.drop_missing else [])]
         complete = selected & ~np.logical_or.reduce([column.missing for column in needed])
         # In a search of visible rows, missing values of a feature are a level of their own.
-        for column in [] if is_exact(arguments) else features:
+        for column in [] if arguments.route is Route.EXACT else features:
             for row in np.flatnonzero(column.missing & complete)[:1]:
                 hint = "the value is missing (--drop-missing leaves such rows out)"
                 raise CellError(row, column.name, hint)
@@ -276,7 +270,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     numbers, identity = None, None
     if together:
         numbers = encode_groups(search_values(kept[arguments.group]), len(rows))
-    elif is_exact(arguments) and len(rows) <= MOST_CHECKED:
+    elif arguments.route is Route.EXACT and len(rows) <= MOST_CHECKED:
         identity = _identity(file, kept, rows, target.name, values)
     what = "with missing values" if arguments.drop_missing else f"without a value of {target.name}"
     notes = {

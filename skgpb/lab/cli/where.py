@@ -20,44 +20,83 @@ compared with a text by = and !=. No text is evaluated as Python.
 
 from __future__ import annotations
 
+import ast
 import operator
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.dates import parse_all_dates
+from skgpb.utils.expressions import CLOSE, NUMBER, Expression, Name, Step
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?!\w))"
-    r"|(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")"
-    r"|(?P<quoted>`[^`]+`|\[[^\]]+\])"
-    r"|(?P<word>[^\W\d]\w*)"
-    r"|(?P<sign><=|>=|==|!=|<>|[<>=(),-]))"
-)
 _COMPARE = {
-    "=": operator.eq,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
-_EQUAL = {"=", "==", "!=", "<>"}
-_WORDS = {"and", "or", "not", "in", "is", "missing", "true", "false"}
-# Limit: depth of nested brackets and "not", because of Python's stack.
-DEEPEST = 50
+_PYTHON = {"=": "==", "<>": "!="}
+_WORDS = "and|or|not|in|is|missing|true|false"
+_PLAIN_NAME = rf"(?!(?i:{_WORDS})\b)[^\W\d]\w*"
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    place: int
+def _literals(then: str) -> list[Step]:
+    """Return the steps over a literal: a number, true or false, or a text between quotes."""
+    return [
+        Step(rf"-?\s*{NUMBER}(?!\w)", then, operand=lambda found: float("".join(found[0].split()))),
+        Step(r"(?i:true|false)\b", then, operand=lambda found: float(found[0].lower() == "true")),
+        Step(r"(['\"])((?s:(?!\1).|\1\1)*)\1", then, operand=_unquoted),
+    ]
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    return found[2].replace(2 * found[1], found[1])
+
+
+def _operands(then: str) -> list[Step]:
+    """Return the steps over a literal or a column."""
+    column = Step(rf"`([^`]+)`|\[([^\]]+)\]|({_PLAIN_NAME})", then, operand=_column_name)
+    return [*_literals(then), column]
+
+
+def _column_name(found: re.Match[str]) -> Name:
+    return Name(found[1] or found[2] or found[3])
+
+
+_COMPARISON = Step("<=|>=|==|!=|<>|[<>=]", "right", lambda found: _PYTHON.get(found[0], found[0]))
+_AFTER = [Step(r"(?i:and|or)\b", "condition", lambda found: found[0].lower()), Step(CLOSE, "done")]
+_OPERAND = "a column, a number or a text between quotes"
+_STATES = {
+    "condition": (
+        _OPERAND,
+        [
+            Step(r"(?i:not)\b", "condition", "not"),
+            Step(r"\(", "condition", "(", opens="("),
+            *_operands("left"),
+        ],
+    ),
+    "left": (
+        "a comparison such as >= or in",
+        [
+            _COMPARISON,
+            Step(r"(?i:not\s+in)\s*\(", "list", "not in [", opens="["),
+            Step(r"(?i:in)\s*\(", "list", "in [", opens="["),
+            Step(r"(?i:is\s+not\s+missing)\b", "done", "is not None"),
+            Step(r"(?i:is\s+missing)\b", "done", "is None"),
+        ],
+    ),
+    "right": (_OPERAND, _operands("compared")),
+    "compared": ("and, or, or {end}", [_COMPARISON, *_AFTER]),
+    "done": ("and, or, or {end}", _AFTER),
+    "list": ("a number or a text between quotes", _literals("listed")),
+    "listed": ("a comma or {end}", [Step(",", "list", ","), Step(CLOSE, "done")]),
+}
 
 
 class Truth(NamedTuple):
@@ -70,15 +109,7 @@ class Truth(NamedTuple):
     fails: np.ndarray
 
 
-@dataclass(frozen=True)
-class _Operand:
-    """The name of a column, or a literal."""
-
-    name: str | None = None
-    literal: float | str | None = None
-
-
-class Condition:
+class Condition(Expression):
     """A condition on the rows of a table.
 
     Parameters
@@ -97,14 +128,13 @@ class Condition:
         If the text does not follow the grammar.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = _tokens(text)
-        self._at, self._depth = 0, 0
-        self.columns: list[str] = []
-        self._tree = self._either()
-        if self._peek().kind != "end":
-            raise self._syntax_error("and, or, or the end")
+    what = "--where"
+    states = _STATES
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that the condition compares."""
+        return [str(each) for each in self.operands if isinstance(each, Name)]
 
     def rows(self, columns: Mapping[str, Column]) -> np.ndarray:
         """Return whether each row is selected, shape (n_rows,).
@@ -118,158 +148,61 @@ class Condition:
         -------
         selected : ndarray of shape (n_rows,) of bool
         """
-        return _truth(self._tree, columns).holds
+        return self._truth(self.tree, columns).holds
 
-    # -- parsing ----------------------------------------------------------------------------
+    def _truth(self, node: ast.AST, columns: Mapping[str, Column]) -> Truth:
+        if isinstance(node, ast.UnaryOp):
+            holds, fails = self._truth(node.operand, columns)
+            return Truth(fails, holds)
+        if isinstance(node, ast.BoolOp):
+            truths = [self._truth(part, columns) for part in node.values]
+            return _combine(truths, isinstance(node.op, ast.And))
+        assert isinstance(node, ast.Compare)
+        sides = [node.left, *node.comparators]
+        return _combine(
+            [
+                self._compare(op, *pair, columns)
+                for op, pair in zip(node.ops, pairwise(sides), strict=True)
+            ],
+            True,
+        )
 
-    def _peek(self) -> _Token:
-        return self._tokens[self._at]
-
-    def _take(self, *texts: str) -> _Token | None:
-        """Return the next token and advance if it is one of ``texts``; otherwise None."""
-        token = self._peek()
-        if token.kind in ("word", "sign") and token.text.lower() in texts:
-            self._at += 1
-            return token
-        return None
-
-    def _syntax_error(self, expected: str) -> ValueError:
-        token = self._peek()
-        found = f"{token.text!r} at letter {token.place + 1}" if token.text else "the end"
-        return ValueError(f"--where {self._text!r}: expected {expected}, found {found}")
-
-    def _either(self) -> tuple[Any, ...]:
-        parts = [self._both()]
-        while self._take("or"):
-            parts.append(self._both())
-        return ("or", *parts) if len(parts) > 1 else parts[0]
-
-    def _both(self) -> tuple[Any, ...]:
-        parts = [self._one()]
-        while self._take("and"):
-            parts.append(self._one())
-        return ("and", *parts) if len(parts) > 1 else parts[0]
-
-    def _one(self) -> tuple[Any, ...]:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise ValueError(f"--where: more than {DEEPEST} brackets or nots within each other")
-        try:
-            if self._take("not"):
-                return "not", self._one()
-            if self._take("("):
-                inner = self._either()
-                if not self._take(")"):
-                    raise self._syntax_error("a closing bracket")
-                return inner
-            return self._comparison()
-        finally:
-            self._depth -= 1
-
-    def _comparison(self) -> tuple[Any, ...]:
-        left = self._operand()
-        if self._take("is"):
-            negated = self._take("not")
-            if not self._take("missing"):
-                raise self._syntax_error("missing")
-            return ("not", ("missing", left)) if negated else ("missing", left)
-        negated = self._take("not")
-        if self._take("in"):
-            among = ("or", *(("=", left, value) for value in self._list()))
-            return ("not", among) if negated else among
-        if negated:
-            raise self._syntax_error("in")
-        parts = []
-        while sign := self._take(*_COMPARE):
-            right = self._operand()
-            parts.append((sign.text, left, right))
-            left = right
-        if not parts:
-            raise self._syntax_error("a comparison such as >= or in")
-        return ("and", *parts)
-
-    def _list(self) -> list[_Operand]:
-        values: list[_Operand] = []
-        if not self._take("("):
-            raise self._syntax_error("an opening bracket")
-        while not values or self._take(","):
-            value = self._operand()
-            if value.name is not None:
-                self._at -= 1
-                raise self._syntax_error("a number or a text between quotes")
-            values.append(value)
-        if not self._take(")"):
-            raise self._syntax_error("a comma or a closing bracket")
-        return values
-
-    def _operand(self) -> _Operand:
-        negative = self._take("-")
-        token = self._peek()
-        sign = -1.0 if negative else 1.0
-        if token.kind == "number":
-            self._at += 1
-            return _Operand(literal=sign * float(token.text))
-        if negative:
-            raise self._syntax_error("a number")
-        if token.kind == "text":
-            self._at += 1
-            quote = token.text[0]
-            return _Operand(literal=token.text[1:-1].replace(2 * quote, quote))
-        if self._take("true", "false"):
-            return _Operand(literal=float(token.text.lower() == "true"))
-        if token.kind == "quoted" or (token.kind == "word" and token.text.lower() not in _WORDS):
-            self._at += 1
-            name = token.text[1:-1] if token.kind == "quoted" else token.text
-            self.columns.append(name)
-            return _Operand(name=name)
-        raise self._syntax_error("a column, a number or a text between quotes")
+    def _compare(
+        self, op: ast.cmpop, left: ast.AST, right: ast.AST, columns: Mapping[str, Column]
+    ) -> Truth:
+        """Compare two operands, an operand with a list, or with nothing."""
+        operand = self.operand(left)
+        if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.List):
+            pairs = [(operand, self.operand(each)) for each in right.elts]
+            truth = _combine([_compare(ast.Eq, *pair, columns) for pair in pairs], False)
+        elif isinstance(op, ast.Is | ast.IsNot):
+            if not isinstance(operand, Name):
+                raise ValueError("--where: only a column can be missing")
+            missing = columns[operand].missing
+            truth = Truth(missing, ~missing)
+        else:
+            return _compare(type(op), operand, self.operand(right), columns)
+        return Truth(*truth[::-1]) if isinstance(op, ast.NotIn | ast.IsNot) else truth
 
 
 def quote_column(name: str) -> str:
     """Write the name of a column, in brackets if necessary."""
-    if re.fullmatch(r"[^\W\d]\w*", name) is not None and name.lower() not in _WORDS:
+    if re.fullmatch(_PLAIN_NAME, name) is not None:
         return name
     return f"`{name}`" if "]" in name else f"[{name}]"
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens, place = [], 0
-    end = len(text.rstrip())
-    while place < end:
-        match = _TOKEN.match(text, place)
-        if match is None or match.lastgroup is None:
-            rest = text[place:].lstrip()
-            raise ValueError(f"--where {text!r}: cannot read {rest[:20]!r}")
-        kind = match.lastgroup
-        tokens.append(_Token(kind, match[kind], match.start(kind)))
-        place = match.end()
-    return [*tokens, _Token("end", "", len(text))]
+def _combine(truths: Sequence[Truth], every: bool) -> Truth:
+    """Return where all conditions hold, or where any of them does."""
+    holds, fails = zip(*truths, strict=True)
+    all_of, any_of = np.logical_and.reduce, np.logical_or.reduce
+    if every:
+        return Truth(all_of(holds), any_of(fails))
+    return Truth(any_of(holds), all_of(fails))
 
 
-def _truth(tree: tuple[Any, ...], columns: Mapping[str, Column]) -> Truth:
-    kind, *parts = tree
-    if kind == "not":
-        holds, fails = _truth(parts[0], columns)
-        return Truth(fails, holds)
-    if kind in ("and", "or"):
-        truths = [_truth(part, columns) for part in parts]
-        all_of, any_of = np.logical_and.reduce, np.logical_or.reduce
-        holds, fails = zip(*truths, strict=True)
-        return (
-            Truth(all_of(holds), any_of(fails))
-            if kind == "and"
-            else (Truth(any_of(holds), all_of(fails)))
-        )
-    if kind == "missing":
-        if parts[0].name is None:
-            raise ValueError("--where: only a column can be missing")
-        missing = columns[parts[0].name].missing
-        return Truth(missing, ~missing)
-    return _compare(kind, parts[0], parts[1], columns)
-
-
-def _compare(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, Column]) -> Truth:
-    given = [columns[each.name] for each in (left, right) if each.name is not None]
+def _compare(sign: type[ast.cmpop], left: Any, right: Any, columns: Mapping[str, Column]) -> Truth:
+    given = [columns[each] for each in (left, right) if isinstance(each, Name)]
     if not given:
         raise ValueError("--where: a comparison needs a column")
     kinds = {column.kind for column in given}
@@ -277,12 +210,10 @@ def _compare(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, C
         names = " and ".join(repr(column.name) for column in given)
         raise ValueError(f"--where compares {names}, which are {' and '.join(sorted(kinds))}")
     kind = kinds.pop()
-    for literal in (left.literal, right.literal):
-        is_text = isinstance(literal, str) and (
-            kind != "dates" or parse_all_dates([literal]) is None
-        )
-        if is_text and given[0].unreadable and sign in _EQUAL:
-            return _unreadable(sign, given[0], str(literal))
+    for each in (left, right):
+        is_text = _is_text(each) and (kind != "dates" or parse_all_dates([each]) is None)
+        if is_text and given[0].unreadable and sign in (ast.Eq, ast.NotEq):
+            return _unreadable(sign, given[0], each)
     sides = [_side(each, kind, given, columns) for each in (left, right)]
     present = ~np.logical_or.reduce([column.missing for column in given])
     with np.errstate(invalid="ignore"):
@@ -290,47 +221,49 @@ def _compare(sign: str, left: _Operand, right: _Operand, columns: Mapping[str, C
     return Truth(holds, ~holds & present)
 
 
-def _unreadable(sign: str, column: Column, literal: str) -> Truth:
+def _is_text(operand: Any) -> bool:
+    return isinstance(operand, str) and not isinstance(operand, Name)
+
+
+def _unreadable(sign: type[ast.cmpop], column: Column, literal: str) -> Truth:
     """Compare the texts of unreadable cells with a text; all readable cells differ from it."""
     rows = list(column.unreadable)
     equal, present = np.zeros_like(column.missing), ~column.missing
     equal[rows] = [cell.text == literal for cell in column.unreadable.values()]
     present[rows] = True
-    holds = equal if sign in ("=", "==") else present & ~equal
+    holds = equal if sign is ast.Eq else present & ~equal
     return Truth(holds, present & ~holds)
 
 
-def _side(
-    operand: _Operand, kind: str, given: Sequence[Column], columns: Mapping[str, Column]
-) -> Any:
+def _side(operand: Any, kind: str, given: Sequence[Column], columns: Mapping[str, Column]) -> Any:
     """Return the numbers of one side of a comparison; a text becomes its index in the alphabet."""
     if kind == "texts":
         alphabet = sorted({label for column in given for label in column.labels})
-        if operand.name is None:
-            if not isinstance(operand.literal, str):
+        if not isinstance(operand, Name):
+            if not isinstance(operand, str):
                 raise ValueError(
                     f"--where compares {given[0].name!r}, which holds texts such as "
                     f"{given[0].labels[0]!r}, with a number: put it between quotes"
                 )
             # A text that is not in the alphabet lies midway between two indices.
-            index = np.searchsorted(alphabet, operand.literal)
-            there = index < len(alphabet) and alphabet[index] == operand.literal
+            index = np.searchsorted(alphabet, operand)
+            there = index < len(alphabet) and alphabet[index] == operand
             return index if there else index - 0.5
-        column = columns[operand.name]
+        column = columns[operand]
         indices = np.append(np.searchsorted(alphabet, column.labels), -1).astype(np.float64)
         return indices[np.where(column.missing, -1, column.values).astype(np.intp)]
-    if operand.name is not None:
-        return columns[operand.name].values
+    if isinstance(operand, Name):
+        return columns[operand].values
     if kind == "dates":
-        days = parse_all_dates([operand.literal]) if isinstance(operand.literal, str) else None
+        days = parse_all_dates([operand]) if isinstance(operand, str) else None
         if days is None:
             raise ValueError(
-                f"--where compares {given[0].name!r}, which holds dates, with {operand.literal!r}: "
+                f"--where compares {given[0].name!r}, which holds dates, with {operand!r}: "
                 "write '2024-01-31'"
             )
         return days[0]
-    if isinstance(operand.literal, str):
+    if isinstance(operand, str):
         raise ValueError(
-            f"--where compares {given[0].name!r}, which holds numbers, with {operand.literal!r}"
+            f"--where compares {given[0].name!r}, which holds numbers, with {operand!r}"
         )
-    return operand.literal
+    return operand

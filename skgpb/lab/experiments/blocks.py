@@ -11,7 +11,6 @@ import numpy as np
 from skgpb.lab.experiments.records import LabRecord, normalize_date
 from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.texts import check_name
-from skgpb.optimizers._run import event_block_name
 
 
 def read_block(text: str, taken: Iterable[str]) -> str:
@@ -69,7 +68,7 @@ def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     numbers, sign = optimizer.run_.blocks, optimizer.run_.sign.convert(1.0)
     if not numbers:
         return []
-    told = [event_block_name(event) for event in optimizer._events]
+    told = [event[4] for event in optimizer._events if event[0] == "tell" and len(event) > 4]
     means, covariances = optimizer._model.process.effects(n := len(numbers))
     # Shifts from the average of these blocks: shifts from a mean of 0 would be more uncertain.
     contrasts = np.eye(n) - 1.0 / n

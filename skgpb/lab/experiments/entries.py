@@ -108,7 +108,7 @@ def make_entries(
         if kind == "fit":
             X, y = rest[:2]
             for row, value in enumerate([] if y is None else y.tolist()):
-                query = PointsQuery(X[row : row + 1].copy())._with_names(space)
+                query = PointsQuery(X[row : row + 1].copy()).with_names(space)
                 entries.append(Entry(next(number), query, "given", value, began=i, row=row))
             continue
         query = rest[0]

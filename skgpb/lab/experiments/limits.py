@@ -100,7 +100,7 @@ def describe_limit(low: float | None, high: float | None) -> str:
 def parse_arithmetic(name: str) -> Score | None:
     """Parse the name of a limit as arithmetic, such as "A + B"; None if it is a plain name."""
     try:
-        return Score.parse(name) if _ARITHMETIC.search(name) else None
+        return Score(name) if _ARITHMETIC.search(name) else None
     except ValueError:
         return None
 

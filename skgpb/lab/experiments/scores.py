@@ -1,6 +1,6 @@
 """Scores, formulas of several measurements: 0.7*yield - 0.3*cost.
 
-A text is parsed as arithmetic and interpreted here: no code in a text is ever executed.
+No code in a text is ever executed.
 
 References
 ----------
@@ -13,18 +13,16 @@ from __future__ import annotations
 import ast
 import math
 import operator
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from skgpb.lab.experiments.sides import limit_in, number
+from skgpb.lab.experiments.sides import Side, limit_in, number
 from skgpb.lab.experiments.texts import check_name, quote_name
+from skgpb.utils.expressions import CLOSE, NUMBER, SIGNS, Expression, Name, Step
 
 # Limit: letters of a score.
 LONGEST_SCORE = 1_000
-# A name between quotes, or a word.
-_NAMES = re.compile(r'"((?:[^"]|"")+)"|(?<![\w.])([^\W\d]\w*)')
 _OPERATORS: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -68,8 +66,35 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float], tuple[int, ...]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Score:
+_STATES = {
+    "term": (
+        "a name or a number",
+        [
+            SIGNS,
+            Step(rf"(?:{'|'.join(_FUNCTIONS)})\s*\(", "term", lambda found: found[0], opens="call"),
+            Step(r"\(", "term", "(", opens="("),
+            Step(rf"{NUMBER}(?!\w)", "after", operand=lambda found: float(found[0])),
+            Step(
+                r'"((?:[^"]|"")+)"|([^\W\d]\w*)(?!\w|\s*\()',
+                "after",
+                operand=lambda found: Name(found[2] or found[1].replace('""', '"')),
+            ),
+        ],
+    ),
+    "after": (
+        "+, -, *, /, ^ or {end}",
+        [
+            Step(r"\*\*|\^", "term", "**"),
+            Step("[-+*/]", "term", lambda found: found[0]),
+            Step(r",(?=\s*\))", "after", ",", within="call"),
+            Step(",", "term", ",", within="call"),
+            Step(CLOSE, "after"),
+        ],
+    ),
+}
+
+
+class Score(Expression):
     """A score of several measurements and settings.
 
     Attributes
@@ -82,76 +107,37 @@ class Score:
     Examples
     --------
     >>> from skgpb.lab.experiments.scores import Score
-    >>> score = Score.parse('0.7*yield - 0.3*"cost (EUR)"')
+    >>> score = Score('0.7*yield - 0.3*"cost (EUR)"')
     >>> score.names, round(score({"yield": 70.0, "cost (EUR)": 10.0}), 9)
     (('yield', 'cost (EUR)'), 46.0)
     """
 
-    text: str
-    names: tuple[str, ...]
-    _tree: ast.expr
+    what, longest, deepest = "score", LONGEST_SCORE, 200
+    form = (
+        "; a score is arithmetic of measurements, such as 0.7*yield - 0.3*cost, with "
+        f"{', '.join(_FUNCTIONS)}; names of several words stand between quotes"
+    )
+    states = _STATES
 
-    @classmethod
-    def parse(cls, text: str) -> Score:
-        """Parse the formula of a score.
-
-        Raises
-        ------
-        ValueError
-            If the text is no arithmetic of names and numbers.
-        """
+    def __init__(self, text: str) -> None:
         check_name(text, "a score")
-        text = text.strip()
-        if len(text) > LONGEST_SCORE:
-            raise ValueError(f"a score has at most {LONGEST_SCORE} letters, got {len(text)}")
-        names: list[str] = []
-
-        def place(found: re.Match[str]) -> str:
-            name = found[2] or found[1].replace('""', '"')
-            is_function = found[2] and text[found.end() :].lstrip().startswith("(")
-            if is_function and name in _FUNCTIONS:
-                return name
-            if name not in names:
-                names.append(name)
-            return f"_{names.index(name)}"
-
-        # Replace names by _0, _1, ...: keywords of Python such as yield are allowed as names.
-        plain = _NAMES.sub(place, text.replace("^", "**"))
-        try:
-            tree = ast.parse(plain, mode="eval").body
-            cls._check(tree)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            why = f": {error}" if isinstance(error, ValueError) else ""
-            raise ValueError(
-                "a score is arithmetic of measurements, such as 0.7*yield - 0.3*cost, with "
-                f"{', '.join(_FUNCTIONS)}; names of several words stand between quotes; got "
-                f"{text!r}{why}"
-            ) from None
+        super().__init__(text)
+        names = [str(each) for each in self.operands if isinstance(each, Name)]
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(names))
         if not names:
-            raise ValueError(f"a score needs the name of a measurement, got {text!r}")
-        return cls(text, tuple(names), tree)
+            raise ValueError(f"a score needs the name of a measurement, got {self.text!r}")
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                counts = _FUNCTIONS[node.func.id][1]
+                if len(node.args) not in counts:
+                    raise self.wrong(f"{node.func.id} takes {counts[0]} numbers or more")
 
-    @classmethod
-    def _check(cls, node: ast.AST) -> None:
-        """Raise ValueError unless a node and its children are arithmetic."""
-        parts: Iterable[ast.AST] = []
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            parts = [node.left, node.right]
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-            parts = [node.operand]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            known = _FUNCTIONS.get(node.func.id)
-            if known is None:
-                raise ValueError("there is no such function")
-            if len(node.args) not in known[1]:
-                raise ValueError(f"{node.func.id} takes {known[1][0]} numbers or more")
-            parts = node.args
-        elif not isinstance(node, ast.Name) and not (
-            isinstance(node, ast.Constant) and type(node.value) in (int, float)
-        ):
-            raise ValueError("that is no arithmetic")
-        for part in parts:
-            cls._check(part)
+    def _unknown(self, word: str, place: int) -> str:
+        if not self.text[place + len(word) :].lstrip().startswith("("):
+            return ""
+        alike = get_close_matches(word, _FUNCTIONS, n=1)
+        hint = f", did you mean {alike[0]}" if alike else ""
+        return f"there is no function {word!r} at letter {place + 1}{hint}{self.form}"
 
     def __call__(self, values: Mapping[str, Any]) -> float:
         """Return the score of values, a dict of numbers by names.
@@ -169,7 +155,7 @@ class Score:
                 number(values[name], name)  # its error has a hint how to write 3,5
                 raise ValueError(f"{name} must be a number in the score, got {values[name]!r}")
         try:
-            out = self._value(self._tree, values)
+            out = self._value(self.tree, values)
         except (ArithmeticError, ValueError):
             out = math.nan
         if not math.isfinite(out):
@@ -177,17 +163,17 @@ class Score:
             raise ValueError(f"the score {self.text!r} is no number where {known}")
         return out
 
-    def _value(self, node: Any, values: Mapping[str, Any]) -> float:
-        if isinstance(node, ast.Constant):
-            return float(node.value)  # type: ignore[arg-type]  # checked: a number
+    def _value(self, node: ast.AST, values: Mapping[str, Any]) -> float:
         if isinstance(node, ast.Name):
-            return float(values[self.names[int(node.id[1:])]])
+            operand = self.operand(node)
+            return float(values[operand] if isinstance(operand, Name) else operand)
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, values)
             return -value if isinstance(node.op, ast.USub) else value
         if isinstance(node, ast.BinOp):
             sides = (self._value(side, values) for side in (node.left, node.right))
             return _OPERATORS[type(node.op)](*sides)
+        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         function, _ = _FUNCTIONS[node.func.id]
         return float(function(*(self._value(each, values) for each in node.args)))
 
@@ -198,24 +184,16 @@ def _limit_to_number(value: Any) -> Any:
     return value if limit is None else limit.value
 
 
-def read_score(text: str, ordered: Iterable[str], chosen: Iterable[str]) -> Score | None:
-    """Parse a score; return None if the text is empty.
-
-    Parameters
-    ----------
-    text : str
-        The formula.
-    ordered : iterable of str
-        Names of settings that are numbers, which a score may contain.
-    chosen : iterable of str
-        Names of settings with a list of values, which a score must not contain.
-    """
+def read_score(text: str, sides: Sequence[Side]) -> Score | None:
+    """Parse a score of measurements and of sides that are numbers; None for an empty text."""
     if not text.strip():
         return None
-    score = Score.parse(text)
-    for name in chosen:
-        if name in score.names:
-            raise ValueError(f"a score is computed from numbers, and {name!r} is one of a list")
-    if not set(score.names) - set(ordered):
+    score = Score(text)
+    for side in sides:
+        if side.kind == "choice" and side.name in score.names:
+            raise ValueError(
+                f"a score is computed from numbers, and {side.name!r} is one of a list"
+            )
+    if not set(score.names) - {side.name for side in sides}:
         raise ValueError(f"a score needs the name of a measurement, got {text!r}")
     return score

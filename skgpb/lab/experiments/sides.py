@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from skgpb.domains import Steps
+from skgpb.domains import Angle, Steps
 from skgpb.domains.space import refuse_set
 from skgpb.lab.datasets.numbers import SECONDS, Reading, read_number
 from skgpb.lab.experiments.texts import (
@@ -24,7 +24,10 @@ from skgpb.utils.validation import is_number
 from skgpb.utils.warnings import warn
 
 # Accepted forms of a side, for messages.
-FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, or values A,B,C"
+FORMS = (
+    "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, LOW:HIGH:periodic, or "
+    "values A,B,C"
+)
 # Limit: number of values of a list, or of steps in a range.
 MOST_VALUES = 10_000
 # Rounding: numbers beyond an end of a side by this share of its length are moved to the end.
@@ -48,9 +51,9 @@ class Side:
     ----------
     name : str
         Name of the setting, such as "temperature".
-    kind : {"range", "log", "integer", "choice", "distribution"}
-        Real numbers in a range, the same on a logarithmic scale, or integers; one of several
-        values; or any other distribution of ``scipy.stats``, which has no form as a text.
+    kind : {"range", "log", "periodic", "integer", "choice", "distribution"}
+        Real numbers in a range, the same on a logarithmic scale or periodic, or integers; one of
+        several values; or any other distribution of ``scipy.stats``, which has no form as a text.
     bounds : object
         The side as in ``bounds={name: side}`` of an optimizer.
     exact : bool
@@ -83,9 +86,10 @@ class Side:
         ----------
         text : str
             ``name=LOW:HIGH``, ``name=LOW:HIGH:log``, ``name=LOW:HIGH:int``,
-            ``name=LOW:HIGH:STEP``, ``name=LOW:HIGH:any`` or ``name=A,B,C``. The first ``=`` ends
-            the name. Quotes are as in CSV: ``solvent="1,4-dioxane",DMF`` has two values, and
-            ``"a=b"=0:1`` is named ``a=b``. A value between quotes is a text.
+            ``name=LOW:HIGH:STEP``, ``name=LOW:HIGH:any``, ``name=LOW:HIGH:periodic`` or
+            ``name=A,B,C``. The first ``=`` ends the name. Quotes are as in CSV:
+            ``solvent="1,4-dioxane",DMF`` has two values, and ``"a=b"=0:1`` is named ``a=b``. A
+            value between quotes is a text.
 
         Returns
         -------
@@ -131,9 +135,9 @@ class Side:
             return cls.choice(name, values)
         ends, scale = form.split(":")[:2], form.split(":")[2:]
         low, high = (number(end, f"{name}: an end of the range") for end in ends)
-        if len(scale) > 1:
+        if len(scale) > 1 and scale[1:] != ["periodic"]:
             raise ValueError(f"{name} must be {FORMS}, got {form!r}")
-        return cls.between(name, low, high, *scale)
+        return cls.between(name, low, high, ":".join(scale))
 
     @classmethod
     def between(cls, name: str, low: float, high: float, scale: str = "") -> Side:
@@ -147,7 +151,8 @@ class Side:
             Ends of the range.
         scale : str, default=""
             "log" for a logarithmic scale, "int" for integers, a number for steps of this size,
-            "any" for numbers of any number of digits.
+            "any" for numbers of any number of digits, "periodic" if both ends are the same, as of
+            an angle, "5:periodic" for steps of 5 of an angle.
 
         Returns
         -------
@@ -159,6 +164,12 @@ class Side:
             )
         if scale in ("", "any"):
             return cls(name, "range", (float(low), float(high)), exact=scale == "any")
+        if scale.endswith("periodic"):
+            side = cls.between(name, low, high, scale.removesuffix("periodic").removesuffix(":"))
+            if side.kind != "range":
+                raise ValueError(f"{name} must be {FORMS}, got {low:g}:{high:g}:{scale}")
+            step = side.bounds.step if isinstance(side.bounds, Steps) else None
+            return cls(name, "periodic", Angle(low, high, step), side.exact)
         from scipy import stats  # here, because importing it takes long
 
         if scale == "log":
@@ -171,7 +182,9 @@ class Side:
             return cls(name, "integer", stats.randint(int(low), int(high) + 1))
         if scale.count(",") == 1 and _reads(scale.replace(",", ".")):
             raise ValueError(f"{name}: write the step with a point: {scale.replace(',', '.')}")
-        step = number(scale, f"{name}: what follows the range must be log, int, any or a step")
+        step = number(
+            scale, f"{name}: what follows the range must be log, int, any, periodic or a step"
+        )
         if not 0 < step <= high - low or (high - low) / step > MOST_VALUES:
             raise ValueError(
                 f"{name}: a step must be above 0, at most the length of the range, and at least a "
@@ -230,6 +243,8 @@ class Side:
             return cls._from_dict(name, side)
         if isinstance(side, Steps):
             return cls(name, "log" if side.log else "range", side)
+        if isinstance(side, Angle):
+            return cls(name, "periodic", side)
         if isinstance(side, tuple):
             if len(side) != 2:
                 raise ValueError(f"{name} must be a pair (low, high) or a list, got {side!r}")
@@ -250,7 +265,7 @@ class Side:
 
     @classmethod
     def _from_dict(cls, name: str, side: Mapping[str, Any]) -> Side:
-        scale = {"range": "", "log": "log", "integer": "int"}
+        scale = {"range": "", "log": "log", "integer": "int", "periodic": "periodic"}
         kind = side.get("kind")
         if kind == "choice" and isinstance(side.get("values"), (list, tuple)):
             return cls.choice(name, side["values"])
@@ -262,20 +277,38 @@ class Side:
         low, high = (number(side[end], f"{name}: {end}") for end in ("low", "high"))
         if kind == "log" and side.get("digits"):
             return cls(name, "log", Steps(low, high, log=True))
+        if kind == "periodic":
+            return cls(name, kind, Angle(low, high, side.get("step")))
         step = side.get("step") if kind == "range" else None
         return cls.between(name, low, high, scale[kind] if step is None else f"{step!r}")
 
     def rounded_to_grid(self) -> Side:
         """Return the side with steps of three significant digits, unless it has steps or is exact.
 
-        Sides that are no range or log scale are returned unchanged.
+        Sides that are no range, log scale or angle are returned unchanged.
         """
-        if self.exact or isinstance(self.bounds, Steps) or self.kind not in ("range", "log"):
+        if self.exact or self._has_steps or self.kind not in ("range", "log", "periodic"):
             return self
-        return Side(self.name, self.kind, Steps(*self.ends, log=self.kind == "log"))
+        steps = Steps(*self.ends, log=self.kind == "log")
+        bounds = Angle(*self.ends, steps.default_step) if self.kind == "periodic" else steps
+        return Side(self.name, self.kind, bounds)
+
+    @property
+    def _has_steps(self) -> bool:
+        return isinstance(self.bounds, (Steps, Angle)) and self.bounds.has_steps
+
+    @property
+    def _step(self) -> float | None:
+        """Distance of two steps; None on a logarithmic scale."""
+        return self.bounds.step if isinstance(self.bounds, Angle) else self.bounds.shown_step
 
     def with_value_list(self) -> Side:
-        """Return the side with its steps as a list of values, which averages over regions need."""
+        """Return the side with its steps as a list of values, which averages over regions need.
+
+        An angle has no steps then.
+        """
+        if isinstance(self.bounds, Angle):
+            return Side(self.name, self.kind, Angle(*self.ends))
         if not isinstance(self.bounds, Steps):
             return self
         values = self.bounds.grid.tolist()
@@ -285,7 +318,7 @@ class Side:
     @property
     def ends(self) -> tuple[float, float]:
         """Smallest and largest number of the side, which must not be a choice."""
-        if isinstance(self.bounds, Steps):
+        if isinstance(self.bounds, (Steps, Angle)):
             return self.bounds.low, self.bounds.high
         if self.kind == "range":
             return self.bounds
@@ -307,22 +340,22 @@ class Side:
             return {"name": self.name, "kind": "choice", "values": list(self.bounds)}
         low, high = (end if math.isfinite(end) else None for end in self.ends)
         out = {"name": self.name, "kind": self.kind, "low": low, "high": high}
-        if isinstance(self.bounds, Steps):
-            out |= {"digits": 3} if self.kind == "log" else {"step": self.bounds.shown_step}
+        if self._has_steps:
+            out |= {"digits": 3} if self.kind == "log" else {"step": self._step}
         return out
 
     def __str__(self) -> str:
         if self.kind == "choice":
             return " or ".join(map(format_value, self.bounds))
-        if self.kind == "range" and isinstance(self.bounds, Steps):
-            return f"{self._among}, in steps of {format_value(self.bounds.shown_step)}"
+        if self.kind != "log" and self._has_steps:
+            return f"{self._among}, in steps of {format_value(self._step)}"
         return self._among
 
     @property
     def _among(self) -> str:
         """The range as a text, such as "20 to 90", without steps."""
         low, high = map(format_value, self.ends)
-        kinds = {"log": ", on a log scale", "integer": ", whole numbers"}
+        kinds = {"log": ", on a log scale", "integer": ", whole numbers", "periodic": ", periodic"}
         return f"{low} to {high}{kinds.get(self.kind, '')}"
 
     def value(self, given: Any) -> Any:

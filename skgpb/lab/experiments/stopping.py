@@ -14,16 +14,16 @@ from typing import Any
 
 from skgpb import defaults
 from skgpb.lab.experiments.answers import AnswerRange, is_percent
-from skgpb.lab.experiments.experiment_file import outcome_limits
-from skgpb.lab.experiments.judgement import FEWEST_ANSWERS, interval_caveat
+from skgpb.lab.experiments.plan import outcome_limits
 from skgpb.lab.experiments.sides import format_value
-from skgpb.optimizers._stopping import n_answers_before_check
 from skgpb.optimizers.search import Search
 
 # Number of further experiments whose expected gain is reported.
 TRIES, TRIES_IN_WORDS = 10, "Ten"
 # Gains below this share of the noise's standard deviation are reported as "less than".
 NEGLIGIBLE_GAIN = 0.05
+# With fewer answers intervals depend mostly on assumptions of the program.
+FEWEST_ANSWERS = 10
 # Largest number of settings for which a bound on the gap is reported with a learned kernel.
 MOST_SIDES = 2
 
@@ -91,7 +91,7 @@ class Outlook:
         """Return the number of answers from which ``gap`` can be relied on; None without a gap."""
         if self.gap is None:
             return None
-        return n_answers_before_check(n_sides) if self.learned else 1
+        return defaults.FIRST_STOP * max(1, n_sides - 1) if self.learned else 1
 
     def is_enough(self, n_answers: int, n_sides: int, within: float) -> bool:
         """Return whether one may stop if a difference of ``within`` does not matter."""
@@ -101,6 +101,23 @@ class Outlook:
         if self.gap is not None and least is not None:
             return self.gap <= within and n_answers >= least
         return self.gain is not None and self.gain <= within and n_answers >= FEWEST_ANSWERS
+
+
+def interval_caveat(answers: Sequence[float], knows_noise: bool) -> str:
+    """Return a caveat of an interval that rests on these answers; empty if there is none."""
+    n = len(answers)
+    if n > 1 and min(answers) == max(answers):
+        return (
+            "All results are equal, and do not show how much results vary: the interval is an "
+            "assumption of the program"
+        )
+    if n >= defaults.FIRST_LEARNING:
+        return ""
+    unknown = "how much results vary" + ("" if knows_noise else " and scatter")
+    return (
+        f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: the "
+        f"interval is an assumption of the program until there are {defaults.FIRST_LEARNING}"
+    )
 
 
 def verdict(

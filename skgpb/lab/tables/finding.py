@@ -192,7 +192,7 @@ def find_and_judge(
     worst = None if interval is None else sign * interval[1 if minimize else 0]
     is_confirmed = worst is not None and worst > float(y.mean())
     verdict: Literal["real", "chance"] = "real" if p_value <= LEVEL and is_confirmed else "chance"
-    others = {}
+    others: dict[Subgroup, Size] = {}
     for box, held_out in fitted.sizes:
         other = table.tidied(table.shape.subgroup(box))
         inside = table.rows(other)

@@ -107,6 +107,7 @@ def test_another_is_begun_under_a_name(client, folder):
     assert Experiment(folder / "third batch.skgpb").sides[0].name == "heat"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name", ["../outside", "..", ".hidden", "a/b", "a\\b", "C:x", "a\0b", "etc/x", "a\nb"]
 )
@@ -183,6 +184,7 @@ def test_the_longest_name_can_be_used(client, folder, name):
     assert open_page(client, answer.headers["Location"])[0] == 200
 
 
+@pytest.mark.slow
 def test_names_of_files_that_are_no_text_are_shown_as_well_as_possible(client, folder):
     name = os.fsdecode(b"r\xfcn.skgpb")  # in Latin-1
     try:

@@ -17,12 +17,12 @@ import pytest
 from scipy import stats
 
 from skgpb import GPUCBOptimizer
-from skgpb.domains import Steps
+from skgpb.domains import Angle, Steps
 from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.pictures import draw_progress
 from skgpb.lab.experiments.sides import format_estimate, format_value
 from skgpb.lab.experiments.table import read_answers
 from skgpb.lab.file_lock import FileLock
-from skgpb.plotting._progress import draw_progress
 from skgpb.utils.install import install_command
 
 pytest.importorskip("flask")
@@ -59,6 +59,10 @@ def path(tmp_path):
 @pytest.fixture
 def run(path):
     """An experiment with the results 1.5 and 2.5, a failure, and one query to do, number 4."""
+    return begin(path)
+
+
+def begin(path):
     run = Experiment.create(path, SIDES, seed=3, **LABELS)
     for answer in (1.5, 2.5, None):
         number = run.ask()[0]["query"]
@@ -91,6 +95,21 @@ class Window:
         if self.status == 303:
             return self.open(response.headers["Location"])
         return self.text
+
+
+SHOWN = ("/", "/correct/2", "/picture/slices-0-dark.svg", "/report.html", "/results.csv")
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """Texts of pages of such an experiment, which takes a second, and its file before and after."""
+    path = tmp_path_factory.mktemp("shown") / "run.skgpb"
+    begin(path)
+    before, window, texts = path.read_bytes(), Window(path), {}
+    for address in SHOWN:
+        texts[address] = window.open(address)
+        assert window.status == 200
+    return texts, before, path.read_bytes()
 
 
 def entries(run):
@@ -129,21 +148,12 @@ def test_each_suggestion_says_why(run, path):
     assert f"Why: {reason['why']}." in text
 
 
-def test_looking_changes_nothing(run, path):
-    before = path.read_bytes()
-    window = Window(path)
-    for address in (
-        "/",
-        "/correct/2",
-        "/picture/slices-0-dark.svg",
-        "/report.html",
-        "/results.csv",
-    ):
-        window.open(address)
-        assert window.status == 200
-    assert path.read_bytes() == before
+def test_looking_changes_nothing(shown):
+    _, before, after = shown
+    assert after == before
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
@@ -380,6 +390,8 @@ def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(path):
         "any": [True, False, None],
         "number": [1 / 3, 0.5],
         "Gauss": stats.norm(0.0, 1.0),
+        "turn": Angle(0, 360, 2.5),
+        "wind": Angle(-1 / 3, 1 / 3),
     }
     optimizer = GPUCBOptimizer(bounds={**sides, "step": Steps(0, 1, 1 / 7)}, random_state=0)
     optimizer.tell(optimizer.ask(), 1.0).save(path)
@@ -490,21 +502,20 @@ def test_a_name_that_points_here_by_fraud_sees_nothing(run, path):
         assert "catalyst" in Window(path, Host=host).open()
 
 
-def test_pages_load_nothing_from_elsewhere_and_run_nothing(run, path):
+def test_pages_load_nothing_from_elsewhere_and_run_nothing(run, path, shown):
     window = Window(path)
     response = window.client.get("/", headers=window.headers)
     policy = response.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "script-src" not in policy
     sheet = window.client.get("/static/app.css", headers=window.headers).get_data(as_text=True)
-    for text in (window.open(), window.open("/report.html"), sheet):
+    for text in (shown[0]["/"], shown[0]["/report.html"], sheet):
         assert "<script" not in text and "url(" not in text and "@import" not in text
         assert not re.search(r"https?:", text)
 
 
-def test_every_field_has_a_label_and_every_picture_a_text(run, path):
-    window = Window(path)
-    pages = [window.open(), window.open("/correct/2"), window.open("/report.html")]
-    pages.append(Window(path.with_name("new.skgpb")).open())
+def test_every_field_has_a_label_and_every_picture_a_text(shown, path):
+    pages = [shown[0][address] for address in ("/", "/correct/2", "/report.html")]
+    pages.append(Window(path).open())
     for text in pages:
         labelled = re.findall(r'<label for="([^"]+)"', text)
         fields = re.findall(r'<(?:input type="(?:text|file)"|select|textarea) id="([^"]+)"', text)
@@ -514,7 +525,7 @@ def test_every_field_has_a_label_and_every_picture_a_text(run, path):
         assert all(re.search(r'alt="[^"]{20,}"', image) for image in re.findall("<img.*?>", text))
 
 
-def test_downloads_are_whole(run, path):
+def test_downloads_are_whole(run, path, shown):
     window = Window(path)
     response = window.client.get("/run.skgpb", headers=window.headers)
     assert response.get_data() == path.read_bytes()
@@ -522,12 +533,13 @@ def test_downloads_are_whole(run, path):
     rows = list(csv.DictReader(io.StringIO(window.open("/results.csv").lstrip("\ufeff"))))
     assert [row["yield (%)"] for row in rows] == ["1.5", "2.5", "", ""]
     assert [row["status"] for row in rows] == ["answered", "answered", "failed", "pending"]
-    report = window.open("/report.html")
+    report = shown[0]["/report.html"]
     # On light and on dark pages: the progress, and a panel for each setting.
     assert report.count("data:image/svg+xml;base64,") == 2 * (1 + 3)
     assert "Third &lt;batch&gt;" in report and "temperature (°C)" in report
 
 
+@pytest.mark.slow
 def test_pictures_of_the_progress_have_the_numbers_of_the_experiments(run):
     run.tell(2.0, 4)
     run.ask()
@@ -584,6 +596,7 @@ def test_a_damaged_file_is_said_and_left_alone(run, path):
     assert path.read_bytes() == b"PK no run"
 
 
+@pytest.mark.slow
 def test_averages_over_regions_are_shown_as_ranges(tmp_path):
     path = tmp_path / "field.skgpb"
     run = Experiment.create(path, ["east=0:10", "north=0:10"], regions=True)
@@ -598,6 +611,7 @@ def test_averages_over_regions_are_shown_as_ranges(tmp_path):
     assert window.status == 200
 
 
+@pytest.mark.slow
 def test_panels_that_are_asked_for_side_by_side_are_drawn_once(run, path, monkeypatch):
     drawn, draw = [], Picture.draw
 
@@ -665,6 +679,7 @@ def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
     assert (entry["answer"], entry["note"], entry["measured"]) == (6450.0, "odd", {"pH": 7.1})
 
 
+@pytest.mark.slow
 def test_a_slip_that_was_not_noticed_is_named_beside_the_recommendation(path):
     run = Experiment.create(path, ["heat=20:90"], seed=1)
     for number in range(1, 15):
@@ -684,6 +699,7 @@ def test_a_slip_that_was_not_noticed_is_named_beside_the_recommendation(path):
     assert "is unusual" not in window.open() and run.questionable() == []
 
 
+@pytest.mark.slow
 def test_a_page_of_the_notebook(run, path):
     window = Window(path)
     window.open()
@@ -750,6 +766,7 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
     assert path.read_bytes() == kept
 
 
+@pytest.mark.slow
 def test_the_other_settings_are_named_whole_above_a_map(tmp_path):
     path = tmp_path / "long.skgpb"
     sides = [f"amount of the solvent {i} (mmol/l)=0:1" for i in range(5)]
@@ -777,6 +794,7 @@ def test_what_is_expected_and_maps_are_only_looked_at(run, path):
     assert path.read_bytes() == kept
 
 
+@pytest.mark.slow
 def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path, recwarn):
     window = Window(path)
     window.open("/add")
@@ -814,7 +832,7 @@ def test_nobody_waits_while_an_uploaded_table_is_read(run, path, monkeypatch):
         thread.join()
         return read_answers(*arguments, **options)
 
-    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    monkeypatch.setattr("skgpb.lab.experiments.notebook.read_answers", reading)
     window.send("/add", data="temperature\tsalt\tcatalyst\tyield\n50\t0,01\tA\t3,5\n")
     assert "are saved, 1 of them" in window.text
     assert run.history()[0]["note"] == "meanwhile"
@@ -840,6 +858,21 @@ def test_a_form_begins_an_experiment_with_constraints_and_steps(path):
         assert heat + time <= 80 and time % 5 == 0
 
 
+def test_a_form_begins_an_experiment_with_an_angle(path):
+    window = Window(path)
+    window.open()
+    new = NEW | {"name1": "wind", "kind1": "periodic", "low1": "0", "high1": "360", "values1": ""}
+    window.send("/new", **new, step1="0")
+    assert window.status == 422 and "step must be above 0" in window.text.lower()
+    window.send("/new", **new, step1="5")
+    wind = Experiment(path).sides[1]
+    assert wind.bounds == Angle(0, 360, 5)
+    assert typed_on(window.open("/change"))["step1"] == "5"
+    window.send("/change", **typed_on(window.text) | {"step1": "10"})
+    assert Experiment(path).sides[1].bounds == Angle(0, 360, 10)
+
+
+@pytest.mark.slow
 def test_limits_are_typed_asked_for_and_said(path):
     window = Window(path)
     window.open()
@@ -878,6 +911,7 @@ def test_limits_are_typed_asked_for_and_said(path):
     assert "Limits on what else is measured" in window.open("/report.html")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.LimitWarning")
 def test_a_page_says_which_results_lack_what_has_a_limit(path):
     window = Window(path)
@@ -975,6 +1009,7 @@ def test_scores_are_named_asked_for_and_drawn(path):
     assert "The score is yield - cost" in window.open("/report.html")
 
 
+@pytest.mark.slow
 def test_a_slip_in_what_a_score_is_computed_from_is_asked_about_once(path):
     run = Experiment.create(path, ["heat=20:90"], score="yield - cost")
     for i in range(6):
@@ -990,6 +1025,7 @@ def test_a_slip_in_what_a_score_is_computed_from_is_asked_about_once(path):
     assert run.history()[6]["measured"] == {"yield": 71.0, "cost": 125.0}
 
 
+@pytest.mark.slow
 def test_costs_are_typed_seen_with_a_suggestion_and_changed(path):
     window = Window(path)
     window.open()
@@ -1070,6 +1106,7 @@ def test_not_detected_in_a_pasted_table_is_asked_about(path):
     assert [each["answer"] for each in Experiment(path).history()] == [2.5, 0.5]
 
 
+@pytest.mark.slow
 def test_pictures_end_at_the_range_of_answers(path):
     run = Experiment.create(path, ["heat=0:10"], answer_range="0:5", seed=0)
     for answer in (0.1, 4.9, 0.2):

@@ -125,6 +125,7 @@ def test_exact_answers_need_no_alpha(table, tmp_path):
     assert result["answers"] == "exact" and result["n_rounds"] == result["n_groups_asked"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("more", [["--noise", 0.3, "--budget", 40], ["--budget", 30]])
 def test_search_finds_the_peak(more, table, tmp_path):
     """The peak is 10, the average of the table 2.9.
@@ -315,7 +316,7 @@ def test_census(tmp_path):
 # -- pictures, and the demo ---------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [["x"], ["x", "y"], ["x", "y", "other"]])
 def test_search_draws_a_map(tmp_path, features):
     pytest.importorskip("matplotlib")
@@ -327,6 +328,7 @@ def test_search_draws_a_map(tmp_path, features):
     assert plot.read_bytes().startswith(b"\x89PNG") and plot.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_demo_finds_the_flower(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     pytest.importorskip("PIL")
@@ -551,8 +553,9 @@ def run_program(arguments, **streams):
     return subprocess.run(command, text=True, check=False, **streams)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes as POSIX has them")
-@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_goes_away_is_no_traceback(monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     reader, writer = os.pipe()

@@ -219,7 +219,7 @@ def is_one_line(error):
     return error.startswith("skgpb: error: ") and error.count("\n") == 1 and error.endswith("\n")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", SAME)
 def test_the_same_numbers_give_the_same_result(search, kind):
     content, *more = SAME[kind] if isinstance(SAME[kind], tuple) else (SAME[kind],)
@@ -544,12 +544,12 @@ REPORTED = [["x"], ["x", "y"], ["part"], ["day"], ["part", "day", "x"]]
 @pytest.mark.parametrize(
     ("features", "epsilon"),
     [
-        (["part", "day", "x"], True),
+        (["x"], True),
         *(
             pytest.param(features, epsilon, marks=pytest.mark.slow)
             for features in REPORTED
             for epsilon in (False, True)
-            if (features, epsilon) != (["part", "day", "x"], True)
+            if (features, epsilon) != (["x"], True)
         ),
     ],
 )

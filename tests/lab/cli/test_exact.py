@@ -158,6 +158,7 @@ def test_one_value_is_said_once(tmp_path, capsys):
     assert "smokes = 1" in printed and "age = 61" in printed
 
 
+@pytest.mark.slow
 def test_the_report_says_the_verdict_and_has_pictures(search, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     report, picture = tmp_path / "report.html", tmp_path / "map.png"
@@ -178,9 +179,9 @@ def test_rows_of_the_group_are_saved(search, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--alpha", "3"], "--alpha is for searches that ask questions: give --budget as well"),
-        (["--stop-within", "3"], "--stop-within is for searches that ask questions"),
-        (["--noise", "3"], "--noise needs --budget"),
+        (["--alpha", "3"], "--alpha is for --budget"),
+        (["--stop-within", "3"], "--stop-within is for --budget or --epsilon"),
+        (["--noise", "3"], "--noise is for --budget"),
         (["--min-rows", "500"], "--min-rows 500 leaves no choice in a table of 800 rows"),
         (["--min-rows", "60%"], "--min-rows 480 leaves no choice"),
         (["--where", "shop = 'Ann''s' and day < '2023-01-01'"], "selects none of the 800 rows"),
@@ -240,6 +241,7 @@ def test_a_boolean_is_yes_or_no(tmp_path, capsys, end, more):
         assert f"member = {digit}" in printed
 
 
+@pytest.mark.slow
 def test_a_condition_of_hundreds_of_categories_is_for_programs(tmp_path, capsys):
     rng = np.random.default_rng(3)
     shops = rng.integers(0, 1000, 4000)
@@ -257,6 +259,7 @@ def test_a_condition_of_hundreds_of_categories_is_for_programs(tmp_path, capsys)
     assert said in printed and "'shop 1'" not in printed
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("last", "said"),
     [
@@ -375,7 +378,10 @@ def test_a_code_for_missing_values_is_named_with_what_to_do(tmp_path, capsys):
     [
         (["--group", "score"], "--group 'score' is the --target"),
         (["--group", "nobody"], "nobody"),
-        (["--group", "patient", "--budget", "20"], "--group is for searches of all rows"),
+        (
+            ["--group", "patient", "--budget", "20"],
+            "--group cannot be combined with --budget: it is for searches without",
+        ),
         (["--group", "patient", "--where", "patient < 3"], "at least 5 different values, got 3"),
     ],
 )

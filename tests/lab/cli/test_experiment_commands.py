@@ -19,7 +19,7 @@ from skgpb.lab import file_lock
 from skgpb.lab.cli import main
 from skgpb.lab.cli.experiment_picture import draw_experiment
 from skgpb.lab.experiments import Experiment
-from skgpb.plotting._words import WORDS
+from skgpb.plotting.words import WORDS
 from skgpb.surrogate import suboptimality_gap
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
@@ -357,6 +357,7 @@ def test_options_without_an_effect_are_refused(tmp_path, call, capsys, argv, say
     assert not list(tmp_path.glob("TABLE*"))
 
 
+@pytest.mark.slow
 def test_awkward_names(tmp_path, call):
     run = tmp_path / "versuch 7 µ.skgpb"
     names = ["oven temperature", "a=b", "µ-Größe", "n:1"]
@@ -399,7 +400,7 @@ def test_chemicals_are_levels_in_every_command(tmp_path, call):
         ("x=0:1:log", "x: a log scale has numbers above 0 only, got 0"),
         ("x=0:1.5:int", "x: int needs whole numbers, got 0:1.5"),
         ("x=0:10:20", "x: a step must be above 0"),
-        ("x=0:10:lin", "must be log, int, any or a step must be a number, got 'lin'"),
+        ("x=0:10:lin", "must be log, int, any, periodic or a step must be a number, got 'lin'"),
         ("x=1:2:3:4", "x must be LOW:HIGH"),
         ("x=a:b", "x: an end of the range must be a number, got 'a'"),
         ("x=0:nan", "x: an end of the range must be a finite number, got nan"),
@@ -523,7 +524,9 @@ def numbers_apart(lines):
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="needs a checkout with the documentation")
 @pytest.mark.usefixtures("own_seeds")
-@pytest.mark.parametrize(("page", "least"), [("experiment", 6), ("budgets", 1)])
+@pytest.mark.parametrize(
+    ("page", "least"), [pytest.param("experiment", 6, marks=pytest.mark.slow), ("budgets", 1)]
+)
 def test_the_page_shows_what_its_commands_print(page, least, tmp_path, monkeypatch, capsys):
     """All that is printed on the page, in its order; numbers to a hundredth, for rounding."""
     monkeypatch.chdir(tmp_path)
@@ -556,6 +559,7 @@ def test_a_slip_that_was_not_noticed_is_shown(tmp_path, capsys):
     assert " was meant." in out
 
 
+@pytest.mark.slow
 def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
     for _ in range(6):
         call(
@@ -634,3 +638,14 @@ def test_a_correction_with_a_wrong_note_changes_nothing(tmp_path, call, capsys):
     assert (entry["answer"], entry["measured"], entry["note"]) == (2.0, {"peak": 90.0}, "late")
     changed = {each["what"] for each in call("history", path, "--changes")["changes"]}
     assert changed == {"answer", "measured"}
+
+
+def test_an_angle_is_a_setting_of_the_shell(call, tmp_path):
+    path = tmp_path / "wind.skgpb"
+    call("new", path, "--bounds", "wind=0:360:periodic")
+    for _ in range(10):
+        wind = call("ask", path)["queries"][0]["params"]["wind"]
+        assert wind == int(wind)
+        call("tell", path, 2 + np.cos(np.radians(wind - 358)))
+    best = call("best", path)
+    assert abs((best["params"]["wind"] - 358 + 180) % 360 - 180) < 10

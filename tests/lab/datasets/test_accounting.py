@@ -88,6 +88,7 @@ def test_a_kept_library_comes_to_the_same_amounts():
 # -- noise --------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sigma", [1, 2, 7])
 def test_discrete_gaussian_has_its_probabilities(sigma):
     n, dice = 20_000, random.Random(5)

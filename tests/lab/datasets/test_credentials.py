@@ -81,6 +81,7 @@ def test_a_driver_that_repeats_a_part_of_an_address_does_not_tell_the_password(a
 COLUMNS = ["--features", "a", "--target", "b"]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("address", WELL_FORMED + MALFORMED)
 @pytest.mark.parametrize(
     "command",
@@ -103,6 +104,7 @@ def test_an_address_in_the_wrong_place_is_not_repeated(
     assert err.startswith("skgpb: error: ") and err.count("\n") == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "command",
     [

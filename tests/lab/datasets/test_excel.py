@@ -48,6 +48,7 @@ def with_rows(rows):
     return lambda sheet: sheet.replace("</sheetData>", f"{rows}</sheetData>")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_far_cell_takes_no_memory(tmp_path, monkeypatch, spelling):
     row = "1048576" if spelling == "as Excel" else "100000"  # which is faster

@@ -506,6 +506,7 @@ def test_what_is_no_table_is_refused(path, table):
     assert not path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FORKS, reason="needs forks")
 def test_a_run_on_processes_spends_one_budget(path):
     OFFICE[:] = [office(path, epsilon=5, min_members=5)]

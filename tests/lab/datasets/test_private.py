@@ -135,6 +135,7 @@ def test_a_repeated_question_has_the_same_answer_in_any_order_of_rows():
     assert oracle.n_answers == 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_noise_has_the_variance_that_is_told(delta):
     rng = np.random.default_rng(1)
@@ -260,6 +261,7 @@ def test_randomness_is_the_operating_systems_unless_it_is_given():
     assert make(random_state=3).answer(group) != make(random_state=4).answer(group)
 
 
+@pytest.mark.slow
 def test_an_optimizer_finds_the_best_group_of_a_pool():
     rng = np.random.default_rng(2)
     pool = rng.random((4000, 2))

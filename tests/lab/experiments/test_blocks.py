@@ -39,6 +39,7 @@ def run(tmp_path):
     return Experiment.create(tmp_path / "run.skgpb", SIDES, block="operator", answer="height")
 
 
+@pytest.mark.slow
 def test_shifts_are_learned_apart_from_the_noise(run, tmp_path):
     play(run, 20)
     plain = Experiment.create(tmp_path / "plain.skgpb", SIDES)
@@ -54,6 +55,7 @@ def test_shifts_are_learned_apart_from_the_noise(run, tmp_path):
     assert plain.blocks() == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("block", "names"),
     [("date", ("2026-01-30", "2026-01-31")), ("batch no.", ("7", "b 2"))],
@@ -111,6 +113,7 @@ def test_replicates_of_two_operators_scatter_as_those_of_one(run):
     assert all(abs(np.diff(each["answers"])[0]) == 4.0 for each in run.replicates())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("ending", ["csv", "xlsx"])
 def test_tables_have_a_column_for_blocks(run, tmp_path, ending):
     play(run, 9)
@@ -161,6 +164,7 @@ def test_what_is_no_block_is_refused(tmp_path, options, message):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_shell_says_how_far_operators_are_apart(tmp_path, capsys):
     path = str(tmp_path / "run.skgpb")
     run = Experiment.create(path, SIDES, answer="height", unit="mm")

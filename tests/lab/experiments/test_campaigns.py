@@ -179,6 +179,7 @@ def test_files_of_another_kind_are_refused(ads, tmp_path):
         ads.tell({"search": 1})
 
 
+@pytest.mark.slow
 def test_commands_and_calls_are_one(tmp_path, capsys):
     shell, python = tmp_path / "shell.skgpb", None
     python = Campaigns.create(tmp_path / "python.skgpb", CAMPAIGNS, 20, seed=3)

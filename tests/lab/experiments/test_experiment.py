@@ -442,6 +442,7 @@ def change_for_ever(path):
         experiment.tell(1.0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_a_process_killed_while_it_writes_leaves_a_whole_file_and_no_lock(run):
     run.tell(1.0, run.ask()[0]["query"])
@@ -752,7 +753,8 @@ def test_what_is_far_beyond_is_asked_about(run):
         assert run.surprise(0.0, at=entry["params"]) is None
 
 
-def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path):
+def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
     run = Experiment.create(tmp_path / "run.skgpb", SIDES[:2], direction="minimize", seed=1)
     assert run.may_stop(1.0)["why"] == "There is no result yet."
     for number in range(4):
@@ -797,6 +799,7 @@ def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
     assert run.may_stop(1e-9)["why"].endswith("are expected to bring more than 1e-09: go on.")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("goal", "sides"), [("maximize", "xy"), ("minimize", "xyz")])
 def test_nothing_is_expected_beyond_the_range_of_answers(tmp_path, monkeypatch, goal, sides):
     monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
@@ -895,6 +898,7 @@ def test_an_interval_says_what_it_lacks(tmp_path):
     assert run.best()["beware"] == ""
 
 
+@pytest.mark.slow
 def test_no_region_is_recommended_that_is_smaller_than_what_was_measured(tmp_path):
     run = Experiment.create(tmp_path / "run", ["x=0:8", "y=0:4"], regions=True, seed=0)
     for _ in range(12):

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import as_csv, write_table
-from skgpb.lab.experiments.judgement import limits_remark
+from skgpb.lab.experiments.judge import limits_remark
 from skgpb.lab.experiments.limits import format_limits, read_limits
 
 SIDES = ["heat=20:90", "time=1:60"]
@@ -114,6 +114,7 @@ def test_averages_over_regions_have_no_limits(tmp_path):
         Experiment.create(tmp_path / "run.skgpb", SIDES, limits=LIMITS, regions=True)
 
 
+@pytest.mark.slow
 def test_the_best_within_the_limits_is_found_and_said(run):
     play(run, 25)
     best = run.best()
@@ -176,6 +177,7 @@ def test_a_text_in_the_place_of_a_number_is_refused(run, call):
     check(run)
 
 
+@pytest.mark.slow
 def test_limits_change_in_a_run(tmp_path):
     run = Experiment.create(tmp_path / "run.skgpb", SIDES, answer="yield")
     play(run, 12)
@@ -197,6 +199,7 @@ def test_limits_change_in_a_run(tmp_path):
     assert run.history() == before
 
 
+@pytest.mark.slow
 def test_a_notebook_comes_back(run, tmp_path):
     play(run, 8)
     run.ask()
@@ -237,6 +240,7 @@ def test_without_limits_a_table_with_one_more_column_is_asked_about(tmp_path):
     assert run.history()[0]["answer"] == 40 and run.history()[0]["measured"] == {"peak": 31}
 
 
+@pytest.mark.slow
 def test_the_shell_asks_for_what_is_limited(tmp_path, capsys):
     path = str(tmp_path / "run.skgpb")
 
@@ -419,6 +423,7 @@ def known(run):
     return [{name: each[name] for name in names} for each in run.history()]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rule", [{"limits": "pH <= 8"}, {"block": "lot"}, {"block": "operator"}])
 @pytest.mark.parametrize("door", ["create", "add_table"])
 def test_columns_of_a_table_count_for_what_is_set_later(tmp_path, rule, door):

@@ -7,7 +7,7 @@ import pytest
 from skgpb.exceptions import LimitWarning
 from skgpb.lab.cli.commands import main
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.judgement import describe_outcomes, describe_preferred_query
+from skgpb.lab.experiments.judge import describe_outcomes, describe_preferred_query
 from skgpb.lab.experiments.limits import format_limits, read_limits
 from skgpb.lab.experiments.listed import experiment_in
 

@@ -39,6 +39,7 @@ def again(run, path, ending, sides=None, **labels):
     return Experiment.create(path / "again.skgpb", sides, data=table, **labels)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_kind_of_entry_comes_back(tmp_path, ending):
     past = tmp_path / "past.csv"
@@ -90,6 +91,7 @@ def test_texts_of_any_kind_come_back(tmp_path, ending):
     assert again(run, tmp_path, ending, noise=0.1).history() == run.history()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("answer", ["", "x", "number", "status", "notebook number"])
 def test_names_of_columns_may_be_those_of_a_notebook(tmp_path, ending, answer):
@@ -105,6 +107,7 @@ def test_names_of_columns_may_be_those_of_a_notebook(tmp_path, ending, answer):
         assert again(run, tmp_path, ending, noise=0.1, answer=label).history() == run.history()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_values_that_only_python_can_give_come_back(tmp_path, ending):
     bounds = {"any": [None, True, False, (1, 2), "None at all"], "third": (0.0, 1 / 3)}
@@ -119,6 +122,7 @@ def test_values_that_only_python_can_give_come_back(tmp_path, ending):
     assert_allclose(thirds, 1 / 7, rtol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_notebook_is_added_to_another(tmp_path, ending):
     run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="yield")
@@ -204,7 +208,7 @@ def test_nobody_waits_while_a_table_is_read(tmp_path, monkeypatch):
         n_reads.append(1)
         return read_answers(*arguments, **options)
 
-    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    monkeypatch.setattr("skgpb.lab.experiments.notebook.read_answers", reading)
     with pytest.raises(ValueError, match="kind must be A or B, got 'C'"):
         run.add_table(table)  # what is wrong is said of what was known when it was read
     n_reads[:] = []
@@ -224,7 +228,7 @@ def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatc
             others.change(["x=0:2"], constraints="x <= 1.5")
         return read_answers(path, sides, *arguments, **options)
 
-    monkeypatch.setattr("skgpb.lab.experiments.experiment.read_answers", reading)
+    monkeypatch.setattr("skgpb.lab.experiments.notebook.read_answers", reading)
     run.add_table(tmp_path / "more.csv")
     assert seen == [(0.0, 1.0), (0.0, 2.0)]
     assert [entry["params"]["x"] for entry in run.history()] == [0.5]
@@ -271,7 +275,7 @@ def test_every_kind_of_entry_about_regions_comes_back(tmp_path, ending):
     assert Experiment(other.path).history() == other.history()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_regions_of_texts_of_any_kind_come_back(tmp_path, ending):
     sides = {"kind": [*TEXTS, 1, 2.5], "x": (0, 1)}
@@ -285,6 +289,7 @@ def test_regions_of_texts_of_any_kind_come_back(tmp_path, ending):
     assert again(run, tmp_path, ending, regions=True, noise=1).history() == run.history()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_regions_of_any_size_and_place_come_back(tmp_path, ending):
     bounds = {"heat": (0.0, 1.0), "n": [1, 2, 5, 9], "kind": ["A", "B"]}
@@ -346,6 +351,7 @@ def test_averages_over_regions_are_none_over_settings(tmp_path):
         again(run, tmp_path, "csv", ["x=0:1", "kind=A,B"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_several_measurements_of_a_run_come_back(tmp_path, ending):
     run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="yield")

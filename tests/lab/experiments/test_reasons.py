@@ -43,7 +43,7 @@ def test_the_nearest_is_the_one_with_the_smallest_mean_distance(tmp_path):
     assert ("solvent" in found["nearest"]["differs"]) == (here["solvent"] != solvent)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_each_sentence_fits_its_numbers(tmp_path, direction):
     """In twenty rounds: expected and best are compared in the direction that is sought."""

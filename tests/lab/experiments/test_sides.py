@@ -5,6 +5,7 @@ import re
 import pytest
 from scipy import stats
 
+from skgpb.domains import Angle
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.sides import ROUNDING, Side, format_list, values_in
 from skgpb.lab.experiments.texts import split_pair
@@ -144,3 +145,52 @@ def test_a_side_without_a_highest_value_has_its_lowest_one_exactly():
     assert side.value(0.0) == 0.0 and side.value(1e9) == 1e9
     with pytest.raises(ValueError, match="x must be"):
         side.value(-1e-12)
+
+
+@pytest.mark.parametrize(
+    ("form", "bounds", "text"),
+    [
+        ("0:360:periodic", Angle(0, 360, 1), "0 to 360, periodic, in steps of 1"),
+        ("0:24:0.5:periodic", Angle(0, 24, 0.5), "0 to 24, periodic, in steps of 0.5"),
+        ("-180:180:any:periodic", Angle(-180, 180), "-180 to 180, periodic"),
+    ],
+)
+def test_an_angle_is_written_with_its_steps(form, bounds, text):
+    side = Side.parse(f"wind={form}").rounded_to_grid()
+    assert (side.kind, side.bounds, str(side)) == ("periodic", bounds, text)
+    assert Side.of("wind", side.as_dict()) == Side.of("wind", bounds) == side
+    # Averages over regions are over all angles between two.
+    assert side.with_value_list().bounds == Angle(bounds.low, bounds.high)
+    assert side.value(str(bounds.high)) == bounds.high
+    with pytest.raises(ValueError, match=r"wind must be .*periodic, got 400"):
+        side.value("400")
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("0:360:5:6", "LOW:HIGH:periodic, or values"),
+        ("0:360:x:periodic", "wind: what follows the range must be .* must be a number, got 'x'"),
+        ("0:360:-3:periodic", "wind: a step must be above 0"),
+        ("0:360:period", "must be log, int, any, periodic or a step"),
+        ("1:360:log:periodic", "wind must be LOW:HIGH, .* got 1:360:log:periodic"),
+        ("360:0:periodic", "the low end must be below"),
+    ],
+)
+def test_an_angle_that_is_written_otherwise_is_refused(form, message):
+    with pytest.raises(ValueError, match=message):
+        Side.parse(f"wind={form}")
+
+
+@pytest.mark.parametrize("regions", [False, True])
+def test_an_experiment_has_an_angle(regions, tmp_path):
+    path = tmp_path / "run.skgpb"
+    run = Experiment.create(path, ["wind=0:360:periodic", "x=0:1"], regions=regions)
+    for answer in (1.0, 2.0, 0.5):
+        entry = run.ask()[0]
+        run.tell(answer, entry["query"])
+    wind = Experiment(path).best()["params"]["wind"]
+    assert wind[0] < wind[1] if regions else wind == round(wind)
+    if not regions:
+        ends = [run.expect({"wind": each, "x": 0.5})["mean"] for each in (0, 360)]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-9)

@@ -5,7 +5,7 @@ import pytest
 
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.judgement import slip, surprise
+from skgpb.lab.experiments.judge import slip, surprise
 
 SLIPS = {"point forgotten": 10.0, "point displaced": 0.1}
 
@@ -42,6 +42,7 @@ def begin(path, f, seed, n):
     return run, rng
 
 
+@pytest.mark.slow
 def test_slips_are_found_and_honest_answers_are_not_asked_about(tmp_path):
     """After ten answers nine of ten displaced points are noticed; one of thirty honest answers."""
     found = dict.fromkeys([*SLIPS, "honest"], 0)
@@ -61,6 +62,7 @@ def test_slips_are_found_and_honest_answers_are_not_asked_about(tmp_path):
     assert found["honest"] <= n / 30
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_slip_is_found_later_and_correcting_it_restores_the_noise(tmp_path, direction):
     run, rng = begin(tmp_path / "run.skgpb", hill, 0, 16)

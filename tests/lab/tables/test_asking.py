@@ -174,6 +174,7 @@ def test_a_number_has_the_same_bins_from_above_as_from_below():
     assert_allclose(found[0], found[1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_planted_box_is_found_through_noise():
     gains = []
     for seed in range(4):
@@ -197,6 +198,7 @@ def of_noise(seed):
     return search_by_asking(table, NoisyAverages(y, 0.3), 40, 100, seed=seed)
 
 
+@pytest.mark.slow
 def test_where_the_model_foretells_nothing_halving_takes_over():
     found = [of_noise(seed) for seed in range(20)]
     assert max(each.n_answers for each in found) <= 100

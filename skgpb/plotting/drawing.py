@@ -13,7 +13,7 @@ from skgpb.domains import Steps
 from skgpb.domains.arms import readable
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
-from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span, as_coordinates
+from skgpb.domains.space import Choice, Quantile, SeparateAxis, Side, Span, as_coordinates
 from skgpb.plotting.inspection import check_is_single, find_feature_names
 from skgpb.utils.install import needs
 from skgpb.utils.validation import Integral, check_numbers, has_contexts
@@ -99,7 +99,7 @@ def resolve_names(optimizer: Any, given: Sequence[str] | None) -> list[str]:
     return names
 
 
-def feature_axes(optimizer: Any) -> list[Axis] | None:
+def feature_axes(optimizer: Any) -> list[Side] | None:
     """Return the scale of each feature; None if its coordinates are the values."""
     space = optimizer.run_.space
     return None if space is None else [axis for _, axis in space.axes]
@@ -176,7 +176,7 @@ def category_mask(
     """
     here = np.ones(len(asked), dtype=bool)
     for i, side in enumerate(sides or ()):
-        if i not in drawn and side.discrete and side.n_columns > 1:
+        if i not in drawn and isinstance(side, Choice) and not side.ordered:
             place = side.number(point[i])
             numbers = side.number(asked[:, :, i])
             # The upper corner of a cell is the beginning of the next category.
@@ -200,7 +200,7 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def format_point(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
+def format_point(point: np.ndarray, sides: list[Side] | None) -> list[str]:
     """Return the coordinates of a point as texts of values."""
     values = point.tolist()
     if sides is not None:
@@ -208,12 +208,12 @@ def format_point(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
     return [plain(value) for value in values]
 
 
-def is_short(side: Axis | None) -> TypeGuard[SeparateAxis]:
+def is_short(side: Side | None) -> TypeGuard[SeparateAxis]:
     """Return whether a side has so few values that each gets a tick."""
     return isinstance(side, SeparateAxis) and side.n_settings <= MOST_TICKS
 
 
-def label_ticks(axis: Any, side: Axis) -> None:
+def label_ticks(axis: Any, side: Side) -> None:
     """Label the ticks of an axis with values of a side, in the user's units and types."""
     if isinstance(side, Span) or (isinstance(side, Steps) and not side.log):
         return  # coordinates are the values
@@ -227,7 +227,7 @@ def label_ticks(axis: Any, side: Axis) -> None:
         axis.set_ticks(_round_places(side))
 
     def value(u: float, _: Any) -> str:
-        return plain(side.value(u)) if 0.0 <= u <= 1.0 else ""
+        return plain(side.value(u)) if side.ends[0] <= u <= side.ends[1] else ""
 
     axis.set_major_formatter(value)
 
@@ -256,7 +256,7 @@ def _round_places(side: Quantile | Steps) -> list[float]:
     locator = (
         LogLocator(numticks=6)
         if decades
-        else MaxNLocator(5, steps=[1, 2, 5, 10], integer=side.discrete)
+        else MaxNLocator(5, steps=[1, 2, 5, 10], integer=isinstance(side, SeparateAxis))
     )
     places: list[float] = []
     for value in np.asarray(locator.tick_values(low, high)).tolist():
