@@ -61,7 +61,7 @@ class Judge:
         self._optimizer = notebook.plan.optimizer
         self._answered = [entry for entry in notebook.entries if entry.answer is not None]
         self._answers = [float(each.answer) for each in self._answered if each.answer is not None]
-        self._sign = -1.0 if self._optimizer._params.direction == "minimize" else 1.0
+        self._sign = -1.0 if self._optimizer.run_.params.direction == "minimize" else 1.0
 
     def best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
         """Return the current recommendation and its uncertainty.
