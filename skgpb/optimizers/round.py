@@ -446,7 +446,7 @@ class Round:
         return float(self.query_mean.max()) if known is None else known
 
     def in_units_of_reward(self, values: np.ndarray) -> np.ndarray:
-        """Convert values of f from the units of the surrogate to the units of the reward."""
+        """Convert values of f to the units of the reward; with "minimize" the sign stays turned."""
         return values * self.scale + self.offset
 
     # -- queries and targets ----------------------------------------------------------------

@@ -83,8 +83,10 @@ class Judge:
             answer there without its noise; ``interval_95``, a pair; ``beware``, a caveat of the
             interval as a sentence, empty if there is none; ``preferred``, the answered query with a
             better mean than the recommendation in the average over models, a dict with ``query``
-            and ``mean``, None if there is none; ``noise``, the standard deviation of the noise in
-            an answer, given or learned; ``between_blocks``, the standard deviation of the shifts of
+            and ``mean``, None if there is none; ``noise``, the standard deviation of what the model
+            takes for noise in an answer, given or learned; ``scatter``, the standard deviation of
+            repeated answers, given or of the repeats, None if nothing was repeated;
+            ``between_blocks``, the standard deviation of the shifts of
             blocks, None without blocks; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, preferably within all limits;
             ``outcomes``, a list with the prediction of each outcome with a limit, see
@@ -175,7 +177,7 @@ class Judge:
         -------
         expected : dict
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
-            ``interval_95``; ``noise``, the standard deviation of the noise in an answer;
+            ``interval_95``; ``noise`` and ``scatter``, as in :meth:`best`;
             ``possible``, whether the setting satisfies all constraints; ``violates``, the
             constraints that it violates; ``outcomes``, a list of dicts with ``name``, ``limit``, a
             text, ``mean``, ``std`` and ``probability``, that the limit holds, None before the
@@ -408,8 +410,25 @@ class Judge:
         numbers = [mean, mean - BAND * std, mean + BAND * std]
         numbers = [x if low is None else max(x, low) for x in numbers]
         numbers = [x if high is None else min(x, high) for x in numbers]
-        noise = sqrt(self._optimizer.alpha_)
-        return {"mean": numbers[0], "std": std, "interval_95": numbers[1:], "noise": noise}
+        return {
+            "mean": numbers[0],
+            "std": std,
+            "interval_95": numbers[1:],
+            "noise": sqrt(self._optimizer.alpha_),
+            "scatter": self._scatter(),
+        }
+
+    def _scatter(self) -> float | None:
+        """Return the standard deviation of repeated answers; None if nothing was repeated.
+
+        What the model takes for noise may be roughness of f while nothing is repeated.
+        """
+        if self._optimizer.alpha is not None:
+            return sqrt(self._optimizer.alpha)
+        repeated = self.replicates()
+        free = [len(each["answers"]) - 1 for each in repeated]
+        squares = [n * each["spread"] ** 2 for n, each in zip(free, repeated, strict=True)]
+        return sqrt(sum(squares) / sum(free)) if repeated else None
 
     def _outcomes(self, setting: dict[str, Any]) -> dict[str, Any]:
         """Return the items ``outcomes`` and ``within_limits`` of :meth:`expect`."""
