@@ -142,7 +142,7 @@ class TargetsOptimizer(Search, RuleFirst):
     rule: str | Callable[[Round], Any] = "kg"
 
     _targets_are_queries_in_box = False
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -220,7 +220,7 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
     n_candidates: int = 500
     continuous: bool = False
 
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -257,11 +257,15 @@ class PosteriorAtRows(QueryTargetPosterior):
     """
 
     def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: Any) -> None:
-        self._gp, self._queries, self._known = gp, Functionals.of_rows(rows), known
+        self._gp, self._rows, self._known = gp, rows, known
         mean, std = gp.moments(rows, std=True)
         queries = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
         targets = known.target_mean, known.target_var
         super().__init__((gp.offset, gp.scale), queries, targets)
+
+    @cached_property
+    def _queries(self) -> Functionals:
+        return Functionals.of_rows(self._rows)
 
     @property
     def rows_of_targets(self) -> np.ndarray:

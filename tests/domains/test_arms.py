@@ -8,11 +8,10 @@ import pytest
 from skgpb import defaults
 from skgpb.domains import Allocation, Arm, Box, PointsQuery
 from skgpb.domains.allocations import AllocationSet
-from skgpb.domains.arms import ArmSet
+from skgpb.domains.arms import ArmSet, Incumbents, Layout
 from skgpb.domains.box_candidates import BoxCandidates
-from skgpb.domains.candidates import Incumbents, points_in
+from skgpb.domains.candidates import points_in
 from skgpb.domains.free_cells import FreeCells
-from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))

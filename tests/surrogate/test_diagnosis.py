@@ -10,7 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
-from skgpb.surrogate import diagnosis as module
+from skgpb.surrogate import model as module
 from skgpb.surrogate.likelihood import default_kernel, default_prior
 from skgpb.surrogate.model import Model, ModelOptions
 

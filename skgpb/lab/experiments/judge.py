@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from skgpb import defaults
 from skgpb.domains import Cell
-from skgpb.domains.query import Query
+from skgpb.domains.arms import Query
 from skgpb.lab.experiments.answers import read_answer
 from skgpb.lab.experiments.blocks import block_name, block_std, blocks_in
 from skgpb.lab.experiments.entries import Entry, jsonable
@@ -61,7 +61,7 @@ class Judge:
         self._optimizer = notebook.plan.optimizer
         self._answered = [entry for entry in notebook.entries if entry.answer is not None]
         self._answers = [float(each.answer) for each in self._answered if each.answer is not None]
-        self._sign = -1.0 if self._optimizer._params.direction == "minimize" else 1.0
+        self._sign = -1.0 if self._optimizer.run_.params.direction == "minimize" else 1.0
 
     def best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
         """Return the current recommendation and its uncertainty.
@@ -309,7 +309,7 @@ class Judge:
         )
         known = [*(entry for entry in self._notebook.entries if entry.status == "given"), *told]
         answers = [float(entry.answer or 0.0) for entry in known]
-        process, functional = optimizer._gp, optimizer._model.samples.functional
+        process, functional = optimizer._model.process, optimizer._model.samples.functional
         if len(known) <= MIN_ANSWERS or len(known) != len(functional):
             return []
         sign = self._sign
@@ -439,7 +439,7 @@ class Judge:
             for each, limit in zip(found, format_limits(self._plan.limits), strict=True)
         ]
         for each in outcomes:
-            each["n_missing"] = self._optimizer._run.n_observations - each["n_answers"]
+            each["n_missing"] = self._optimizer.run_.n_observations - each["n_answers"]
         known = [each["probability"] for each in outcomes]
         within = prod(known) if known and None not in known else None
         return {"outcomes": outcomes, "within_limits": within}
@@ -456,7 +456,7 @@ class Judge:
             rows = optimizer._functionals_at(point[np.newaxis])
         else:
             rows = optimizer._row_sets_of([asked])
-        mean, std = (float(x[0]) for x in optimizer._gp.moments(rows, std=True))
+        mean, std = (float(x[0]) for x in optimizer._model.process.moments(rows, std=True))
         return self._sign * mean, std
 
     def _preferred(self, best: Any) -> dict[str, Any] | None:

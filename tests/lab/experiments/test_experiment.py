@@ -713,7 +713,7 @@ def test_limits_change_in_the_midst_of_a_run(run):
     asked = [entry["params"] for entry in run.ask(30, another=True)]
     assert "C" in {params["catalyst"] for params in asked}
     # Six answers say that it is not worth going there, but it could be asked.
-    space, places = run.optimizer._run.space, run.optimizer.domain_.every_place()
+    space, places = run.optimizer.run_.space, run.optimizer.domain_.every_place()
     assert 105 < max(space.setting(place)["temperature"] for place in places) <= 110
     kept = run.path.read_bytes()
     with pytest.raises(ValueError, match="would be outside of the new limits"):
