@@ -9,9 +9,9 @@ from scipy.stats import binom, binomtest, t
 
 from skgpb.lab.tables import MemoryTable, verdict
 from skgpb.lab.tables.crossfit import (
+    END_COSTS,
     END_LEVELS,
     N_FOLDS,
-    NOISE_SHARES,
     CrossFit,
     Rung,
     assign_folds,
@@ -440,8 +440,8 @@ def test_each_fold_is_judged_by_the_group_that_the_others_choose(monkeypatch):
     fitted = cross_fit(MemoryTable(X, y), y, 6, groups, np.random.default_rng(0))
     folds, inside = assign_folds(groups, np.random.default_rng(0)), []
     for (tested, untested), rung, fold in zip(offered[1:], taken[1:], range(N_FOLDS), strict=True):
-        assert len(tested) == len(END_LEVELS) * len(NOISE_SHARES)
-        assert len(untested) == len(NOISE_SHARES)
+        assert len(tested) == len(END_LEVELS) * len(END_COSTS)
+        assert len(untested) == len(END_COSTS)
         assert_array_equal(rung.fitted.rows, folds != fold)
         inside += np.flatnonzero(rung.fitted.inside & (folds == fold)).tolist()
     assert fitted.inside.tolist() == inside
