@@ -62,7 +62,10 @@ if sys.platform == "win32":
     compile_args, link_args, libraries = ["/O2"], [], []
 else:
     # Without debug symbols and with a stripped symbol table a wheel is five times smaller.
-    compile_args = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
+    # The compiler decides which helpers of Cython it inlines. Marked inline, they take a quarter
+    # more time to compile and a tenth more space, and are no faster.
+    compile_args = ["-O3", "-DCYTHON_INLINE=__attribute__((unused))"]
+    compile_args += ["-g0", "-fno-math-errno", "-fno-trapping-math"]
     link_args = ["-Wl,-s"] if sys.platform.startswith("linux") else []
     libraries = ["m"]
     if sanitizers := os.environ.get("SKGPB_SANITIZE"):

@@ -641,7 +641,7 @@ def judged(
         risks = stop.risks(t, True, d)
         if risks is None:
             continue
-        best, stream = optimizer.recommend(), gap_rng(optimizer._run.seed, t)
+        best, stream = optimizer.recommend(), gap_rng(optimizer.run_.seed, t)
         ended = t, bool(f.max() - f[best.index] <= EPSILON)
         if not optimizer._comparison(best)().is_within(EPSILON, *risks, stream):
             continue

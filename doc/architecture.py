@@ -26,7 +26,7 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
     {"optimizers": ("SEARCH, RUN and LOOP; the ROUND, and a RULE in each file", 0, 520)},
     {
         "domains": ("LAYOUT and SET", 0, 160),
-        "surrogate": ("POSTERIOR, model", 180, 340),
+        "surrogate": ("POSTERIOR and MODEL", 180, 340),
         "acquisition": ("scores for rules", 360, 520),
     },
     {"kernels": ("FEEDBACK: what an answer measures", 0, 340)},

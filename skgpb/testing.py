@@ -346,15 +346,15 @@ class OptimizerContract:
             named.tell(query.params if i % 2 else query, self.answer(query))
         assert repr(self.predictions(named)) == repr(self.predictions(plain))
         X = self.where(named)
-        settings = [named._run.space.setting(x) for x in X]
+        settings = [named.run_.space.setting(x) for x in X]
         assert_array_equal(named.predict(settings), plain.predict(X))
         self.same(named, plain)
         best = self.recommend(named)
-        assert best.params and not best.params.keys() ^ set(named._run.space.names)
+        assert best.params and not best.params.keys() ^ set(named.run_.space.names)
         self.save(named, tmp_path / "run")
         loaded = self.load(type(named), tmp_path / "run")
         assert self.ask(loaded).params == self.ask(named).params
-        assert loaded._run.space.names == named._run.space.names
+        assert loaded.run_.space.names == named.run_.space.names
 
     # -- direction --------------------------------------------------------------------------
 

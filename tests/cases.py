@@ -336,12 +336,12 @@ def moments(optimizer):
 
 def scores(optimizer):
     """Return the score of every query in the coming round, with its cost."""
-    return optimizer._scored_round()[1]
+    return optimizer.start()._scored_round()[1]
 
 
 def outcome_model(optimizer, name):
     """Return the model of an outcome that has a limit."""
-    return optimizer._outcomes.model_of(name, optimizer._run, optimizer._model.options)
+    return optimizer._outcomes.model_of(name, optimizer.run_, optimizer._model.options)
 
 
 def play(optimizer, n_rounds, answer=answer):

@@ -167,7 +167,7 @@ def test_what_is_told_may_be_in_arrays_that_are_used_again(name, several):
         array[...] = 0.125
     looks_like(run, whole, asked)
     for each in (run, whole):
-        each._dirty = len(each._run.events)  # both are rebuilt from their logs
+        each._dirty = len(each.run_.events)  # both are rebuilt from their logs
     looks_like(run, whole, asked)
 
 

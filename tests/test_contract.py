@@ -287,12 +287,12 @@ def test_the_contract_finds_what_breaks_it():
 
     class Forgetful(Farthest):
         def ask(self, n=None):
-            self.start()._run.asked = []
+            self.start().run_.asked = []
             return super().ask(n)
 
     class Careless(Farthest):
         def tell(self, query, reward, alpha=None):
-            self.start()._run.asked = []
+            self.start().run_.asked = []
             return super().tell(query, reward, alpha)
 
     class Broken(TestOnesOwn):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 import skgpb
+from skgpb.kernels import WindowMean
 from skgpb.utils.validation import validate_params
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,7 +103,7 @@ def test_the_page_names_all_that_the_loop_knows_of_a_search():
             and re.search(r"\b(search|_?optimizer|kept)$", ast.unparse(node.value))
             and re.match(r"_[a-z]", node.attr)
         }
-    assert {"_begin", "_propose", "_observe", "_learn", "_run"} <= known
+    assert {"_begin", "_propose", "_observe", "_learn"} <= known
     assert [name for name in sorted(known) if f"``{name}" not in page] == []
 
 
@@ -115,3 +118,61 @@ def test_an_import_upwards_is_found(architecture, tmp_path):
 def test_arrows_that_follow_from_others_are_left_out(architecture):
     pairs = {("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("a", "d")}
     assert architecture["essential"](pairs) == {("a", "b"), ("b", "c"), ("c", "d")}
+
+
+LINE = {"bounds": [(0, 1)], "alpha": 0.01, "random_state": 0}
+ROUNDS = {
+    "GP-UCB in a box": lambda: skgpb.GPUCBOptimizer(bounds=[(0, 1), (0, 1)], random_state=0),
+    "GPOO": lambda: skgpb.GPOOOptimizer(RBF(0.2), **LINE),
+    "CMES": lambda: skgpb.CMESOptimizer(RBF(0.2), conditional=WindowMean(scale=0.1), **LINE),
+}
+
+
+def calls_of_a_round(optimizer):
+    """Calls after 12 answers: file and name of each, and the number of calls at its return."""
+
+    def answer(query):
+        return float(np.sin(5 * np.asarray(query)).sum(axis=1).mean())
+
+    for _ in range(12):
+        query = optimizer.ask()
+        optimizer.tell(query, answer(query))
+    calls, open_calls = [], []
+
+    def watch(frame, event, _):
+        file = Path(frame.f_code.co_filename)
+        if not file.is_relative_to(ROOT / "skgpb"):
+            return
+        if event == "call":
+            name = file.relative_to(ROOT / "skgpb").as_posix(), frame.f_code.co_qualname
+            open_calls.append(len(calls))
+            calls.append([*name, None])
+        elif event == "return":
+            calls[open_calls.pop()][-1] = len(calls)
+
+    sys.setprofile(watch)
+    try:
+        query = optimizer.ask()
+        optimizer.tell(query, answer(query))
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("title", ROUNDS)
+def test_a_drawn_round_is_the_one_that_runs(title):
+    file = ROOT / "doc/development/rounds.rst"
+    if not file.exists():
+        pytest.skip("the documentation is not available")
+    section = file.read_text(encoding="utf-8").partition(f"\n{title}\n---")[2].partition("\n---")[0]
+    steps = re.findall(r"^    ( *)(\S+)  +(\S+\.py)", section, flags=re.MULTILINE)
+    assert len(steps) > 20
+    calls, place, above = calls_of_a_round(ROUNDS[title]()), 0, []
+    for indent, name, path in steps:
+        above = [each for each in above if each[0] < len(indent)]
+        end = above[-1][1] if above else len(calls)
+        found = [i for i in range(place, end) if calls[i][:2] == [path, name]]
+        assert found, f"{name} in {path} is not called here"
+        place = found[0] + 1
+        above.append((len(indent), calls[found[0]][-1]))

@@ -86,8 +86,8 @@ PRIVATE_MODULES = {
     "skgpb.optimizers._base",  # the base class, whose ``load`` opens the file of any search
 }
 PRIVATE_NAMES = {
-    *("_events", "_repeat_events", "_run", "_params"),  # the notebook corrects and repeats a run
-    *("_gp", "_model", "_inputs", "_functionals_at", "_row_sets_of"),  # doubts about answers
+    *("_events", "_repeat_events"),  # the notebook corrects and repeats a run
+    *("_model", "_inputs", "_functionals_at", "_row_sets_of"),  # doubts about answers
     *("_better_predicted_query", "_comparison", "_limits_at", "_n_initial"),  # sentences
 }
 

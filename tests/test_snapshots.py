@@ -77,7 +77,7 @@ def test_the_posterior_is_factorised_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(GaussianProcess, "_append", counted)
     GPUCBOptimizer.load(tmp_path / "run")
-    assert sizes == [len(run._gp.observed)]
+    assert sizes == [len(run._model.process.observed)]
     assert sizes[0] > 20
 
 

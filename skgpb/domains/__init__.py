@@ -2,7 +2,7 @@
 
 from skgpb.domains.allocations import Allocation
 from skgpb.domains.angle import Angle
-from skgpb.domains.arms import Arm
+from skgpb.domains.arms import Arm, PointsQuery, Query, Region
 from skgpb.domains.balls import Ball
 from skgpb.domains.box import Box
 from skgpb.domains.cells import Cells
@@ -11,7 +11,6 @@ from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.integers import log_randint
 from skgpb.domains.partition import Cell
-from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import Side
 from skgpb.domains.steps import Steps
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, with_fields
 from skgpb.domains.first_design import first_points, next_place, to_unit_cube
-from skgpb.domains.query import PointsQuery, Query, with_fields
 from skgpb.domains.space import ParameterSpace, Span
 from skgpb.utils.validation import box_around
 

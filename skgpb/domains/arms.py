@@ -1,29 +1,432 @@
-"""Sets of linear functionals of f, used as queries or targets, and the queries made from them.
+"""Queries, and sets of linear functionals of f that are used as queries or targets.
 
-A set has rows of descriptors and a :class:`~skgpb.domains.layout.Layout`. Points, boxes, weighted
-averages over points, and values of several functions are all such sets, with contexts or without:
-the layout defines the columns, and the kernel interprets them.
+A set has rows of descriptors and a :class:`Layout`. Points, boxes, weighted averages over points,
+and values of several functions are all such sets, with contexts or without: the layout defines the
+columns, and the kernel interprets them.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import copy
-from typing import Any, ClassVar, Self
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from skgpb.domains.candidates import Incumbents, Placements, spread_points
+from skgpb.domains.candidates import spread_points
 from skgpb.domains.first_design import first_members, next_place
-from skgpb.domains.layout import Layout
-from skgpb.domains.query import PointsQuery, Query, readable, with_fields
-from skgpb.domains.space import ParameterSpace, SeparateAxis
+from skgpb.domains.space import ParameterSpace, SeparateAxis, equal
+from skgpb.domains.value_ranges import representatives_within
+from skgpb.kernels._boxes import representatives
 from skgpb.utils.validation import check_inside
 
-__all__ = ["Arm"]
+__all__ = ["Arm", "PointsQuery", "Query", "Region"]
 
-# Accuracy: number of representative contexts: at least, and so many that rows reach this (D-H21).
-FEWEST_CONTEXTS, MOST_CONTEXT_ROWS = 10, 2_000
+# -- Queries ---------------------------------------------------------------------------------------
+
+Kind = TypeVar("Kind", bound="Query")
+
+
+class Query(ABC):
+    """A query, immutable and hashable; ``np.asarray(query)`` gives :attr:`points`.
+
+    A kind of query names the arguments of its constructor in ``arguments``, passes them to
+    :meth:`freeze` under these names, or has fields by :func:`with_fields`, and defines in
+    :meth:`find_points` where f is evaluated. Equality, hashing, pickling and files follow from
+    these.
+
+    Attributes
+    ----------
+    points : ndarray of shape (S, d)
+        Points at which f is evaluated; the reward is the average there. In a box with names they
+        are coordinates, which no method accepts: see ``params`` and ``settings``. A side that is
+        not a pair ``(lower, upper)`` has coordinates from 0 to 1.
+    params : dict
+        The query by the names of the sides, in the user's units and types: values, or for an
+        average over a region a range in the form of ``bounds``: a pair (lower, upper), a list, or a
+        range of integers.
+    settings : list of S dicts
+        The values of each of ``points``.
+    """
+
+    __slots__ = ("_points", "_space")
+
+    # None before the first access.
+    _points: Any
+    # Meaning of the names of the sides; None if they have none.
+    _space: ParameterSpace | None
+
+    #: Names of the constructor's arguments, in its order; each is an attribute.
+    arguments: ClassVar[tuple[str, ...]] = ()
+
+    def freeze(self, **values: Any) -> None:
+        """Set the attributes of the query, which cannot be changed afterwards.
+
+        The constructor of a kind of query calls this method once.
+
+        Parameters
+        ----------
+        **values
+            The value of each name in ``arguments``, and of other attributes. Arrays become
+            read-only.
+        """
+        put = object.__setattr__
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            put(self, name, value)
+        put(self, "_points", None)
+        put(self, "_space", None)
+
+    def __post_init__(self) -> None:
+        """Freeze the fields of a class of :func:`with_fields`."""
+        self.freeze(**{name: getattr(self, name) for name in self.arguments})
+
+    def with_names(self, space: ParameterSpace | None) -> Self:
+        """Attach the names of the sides, and return the query.
+
+        Parameters
+        ----------
+        space : ParameterSpace or None
+            The sides, by which ``params`` and ``repr`` name coordinates; None for no names.
+        """
+        object.__setattr__(self, "_space", space)
+        return self
+
+    def is_compatible_with(self, space: ParameterSpace | None) -> bool:
+        """Return whether the points are the same settings on the sides of another space.
+
+        Values that do not equal a copy of themselves cannot be compared and count as equal.
+
+        Parameters
+        ----------
+        space : ParameterSpace or None
+            The other space; None if its sides have no names.
+
+        Returns
+        -------
+        is_compatible : bool
+        """
+        if self._space is space or (space is not None and self.points.shape[1] != space.n_axes):
+            return True
+        there: list[Any] = PointsQuery(self.points).with_names(space).settings
+        here: list[Any] = self.settings
+        if self._space is None or space is None:  # only the order of the sides can be compared
+            there, here = ([dict(enumerate(s.values())) for s in each] for each in (there, here))
+        return all(
+            one.keys() == other.keys()
+            and all(_may_be_equal(value, other[name]) for name, value in one.items())
+            for one, other in zip(here, there, strict=True)
+        )
+
+    @abstractmethod
+    def find_points(self) -> np.ndarray:
+        """Compute :attr:`points`; the result is cached."""
+
+    def _spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
+        """Return points (S, d) that represent a box: ``counts`` along each side, or all values."""
+        if self._space is not None and self._space.uses_columns:
+            return representatives_within(self._space, lower, upper, counts)
+        return representatives(lower, upper, counts)
+
+    @property
+    def has_names(self) -> bool:
+        """True if the sides of the box have names."""
+        return self._space is not None
+
+    @property
+    def points(self) -> np.ndarray:
+        """Points at which f is evaluated, shape (S, d)."""
+        if self._points is None:
+            points = self.find_points()
+            points.flags.writeable = False
+            object.__setattr__(self, "_points", points)
+        return self._points
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The setting as a dict with the names of the sides; x0, x1, ... if they have no names."""
+        if len(self.points) == 1:
+            return self.settings[0]
+        return self.ranges(*np.split(self.box, 2))
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """The values of each of the points, by the names of the sides."""
+        if self._space is None:
+            return [{f"x{i}": x for i, x in enumerate(each)} for each in self.points.tolist()]
+        return [self._space.setting(point) for point in self.points]
+
+    def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
+        """Return the range of a region along each side, by name.
+
+        Parameters
+        ----------
+        lower, upper : ndarray of shape (d,)
+            Corners of the region, in coordinates like :attr:`points`.
+
+        Returns
+        -------
+        ranges : dict
+            As in :attr:`params`.
+        """
+        if self._space is None:
+            ends = enumerate(zip(lower.tolist(), upper.tolist(), strict=True))
+            return {f"x{i}": low if low == high else (low, high) for i, (low, high) in ends}
+        return self._space.ranges(lower, upper)
+
+    @property
+    def box(self) -> np.ndarray:
+        """Box [lower, upper] around the points of the query, shape (2 d,)."""
+        return np.concatenate([self.points.min(axis=0), self.points.max(axis=0)])
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """Key by which queries are equal: the arguments, with arrays as bytes."""
+        values = (getattr(self, name) for name in self.arguments)
+        return tuple(x.tobytes() if isinstance(x, np.ndarray) else x for x in values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a query is immutable: cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a query is immutable: cannot delete {name}")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        points = self.points
+        if dtype is not None and np.dtype(dtype) != points.dtype:
+            if copy is False:
+                raise ValueError("the points of a query cannot be converted without a copy")
+            return points.astype(dtype)
+        return points.copy() if copy or copy is None else points
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and self._identity == other._identity)
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = tuple(getattr(self, name) for name in self.arguments)
+        if self._space is None:
+            return type(self), arguments
+        return _named, (self._space, type(self), arguments)
+
+    def __repr__(self) -> str:
+        if self._space is None:
+            return self.describe()
+        sides = ", ".join(f"{name}={readable(value)}" for name, value in self.params.items())
+        return f"{type(self).__name__}({sides})"
+
+    def describe(self) -> str:
+        """Return the text of a query whose sides have no names."""
+        given = ", ".join(f"{name}={getattr(self, name)}" for name in self.arguments)
+        return f"{type(self).__name__}({given})"
+
+
+def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
+    """Rebuild a query whose sides have names."""
+    return cls(*arguments).with_names(space)
+
+
+def _may_be_equal(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, or of a type that has no equality."""
+    return equal(one, other) or (type(one) is type(other) and not equal(one, deepcopy(one)))
+
+
+def readable(value: Any, digits: int = 6) -> str:
+    """Return a value as readable text: numbers with a few digits."""
+    if isinstance(value, tuple):
+        return f"({', '.join(readable(each, digits) for each in value)})"
+    return f"{value:.{digits}g}" if isinstance(value, float) else repr(value)
+
+
+@dataclass_transform(frozen_default=True)
+def with_fields(cls: type[Kind]) -> type[Kind]:
+    """Turn a class of queries into a dataclass of the fields that it declares, in their order."""
+    made = dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
+    made.arguments = vars(made)["__match_args__"]
+    # Those of a frozen dataclass with slots fail for names that are not fields.
+    made.__setattr__, made.__delattr__ = Query.__setattr__, Query.__delattr__  # type: ignore[method-assign]
+    return made
+
+
+class PointsQuery(Query):
+    """Points that are told without being asked; the reward is the average of f there.
+
+    Attributes
+    ----------
+    points : ndarray of shape (S, d)
+        The points.
+    """
+
+    __slots__ = ()
+
+    arguments: ClassVar[tuple[str, ...]] = ("points",)
+
+    def __init__(self, points: np.ndarray) -> None:
+        self.freeze()
+        points = np.array(points, dtype=np.float64)  # a copy, so that the caller cannot change it
+        points.flags.writeable = False
+        object.__setattr__(self, "_points", points)
+
+    def find_points(self) -> np.ndarray:
+        """Return the given points."""
+        return self._points
+
+    def describe(self) -> str:
+        """Return the points as text."""
+        return f"PointsQuery({self.points.tolist()})"
+
+
+@with_fields
+class Region(PointsQuery):
+    """A cell of any size at any place, outside all partitions.
+
+    Attributes
+    ----------
+    lower, upper, center : ndarray of shape (d,)
+        Corners and centre of the cell.
+    counts : tuple of d ints
+        Representatives along each axis.
+    points : ndarray of shape (S, d)
+        The representatives.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    counts: tuple[int, ...]
+
+    def find_points(self) -> np.ndarray:
+        """Return representatives of the cell."""
+        return self._spread(self.lower, self.upper, self.counts)
+
+    @property
+    def center(self) -> np.ndarray:
+        """Centre of the cell, shape (d,)."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def box(self) -> np.ndarray:
+        """Box [lower, upper], shape (2 d,)."""
+        return np.concatenate([self.lower, self.upper])
+
+    def describe(self) -> str:
+        """Return the corners as text."""
+        return f"Region(lower={self.lower}, upper={self.upper})"
+
+
+# -- Rows ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of descriptor rows: ``[context | lower | (context | upper) | task column]``.
+
+    Parameters
+    ----------
+    d : int
+        Number of sides of the actions; the sides of the context come first.
+    n_context : int, default=0
+        Number of sides of the context.
+    counts : tuple of d ints or None, default=None
+        Representatives of a box along each of the d sides; None if rows are points.
+    task_column : float or None, default=None
+        Last column of rows that describe the value of f itself at a point: 0 for the first of
+        several tasks, -1 if other rows are weighted sums. None without this column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.domains.arms import Layout
+    >>> boxes = Layout(1, n_context=1, counts=(3,))
+    >>> row = boxes.with_contexts(np.array([7.0]), np.array([[0.0, 1.0]]))
+    >>> row
+    array([[7., 0., 7., 1.]])
+    >>> boxes.places(row), boxes.actions_of(row)
+    (array([[7. , 0.5]]), array([[0., 1.]]))
+    """
+
+    #: Names of the constructor's arguments, for files.
+    arguments: ClassVar[tuple[str, ...]] = ("d", "n_context", "counts", "task_column")
+
+    d: int
+    n_context: int = 0
+    counts: tuple[int, ...] | None = None
+    task_column: float | None = None
+
+    @property
+    def boxes(self) -> bool:
+        """True if rows describe boxes."""
+        return self.counts is not None
+
+    @property
+    def n_sides(self) -> int:
+        """Number of sides of contexts and actions together."""
+        return self.n_context + self.d
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a row."""
+        return self.n_sides * (2 if self.boxes else 1) + (self.task_column is not None)
+
+    @property
+    def counts_of_all(self) -> tuple[int, ...] | None:
+        """Numbers of representatives along each side, one for a context; None for points."""
+        return None if self.counts is None else (1,) * self.n_context + self.counts
+
+    @property
+    def actions_layout(self) -> Layout:
+        """The layout of rows without contexts."""
+        return replace(self, n_context=0) if self.n_context else self
+
+    def add_contexts(self, n: int) -> Layout:
+        """Return the layout of the same rows with n leading sides of a context."""
+        return replace(self, n_context=n)
+
+    # -- joining and splitting --------------------------------------------------------------
+
+    def corners(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return lower and upper corners (n, n_sides); both are the point if rows are points."""
+        n = self.n_sides
+        return rows[:, :n], rows[:, n : 2 * n] if self.boxes else rows[:, :n]
+
+    def trailing_columns(self, rows: np.ndarray) -> np.ndarray:
+        """Return the columns (n, 0 or 1) after points and boxes."""
+        return rows[:, self.n_sides * (2 if self.boxes else 1) :]
+
+    def with_contexts(self, contexts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return rows of actions in one context (n_context,), or in one for each (n, n_context)."""
+        given, actions = np.broadcast_to(contexts, (len(rows), self.n_context)), self.actions_layout
+        corners = actions.corners(rows)[: 1 + self.boxes]
+        parts = [each for corner in corners for each in (given, corner)]
+        return np.hstack([*parts, actions.trailing_columns(rows)])
+
+    def actions_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows of actions without their contexts."""
+        if not self.n_context:
+            return rows
+        corners = self.corners(rows)[: 1 + self.boxes]
+        return np.hstack(
+            [*(each[:, self.n_context :] for each in corners), self.trailing_columns(rows)]
+        )
+
+    def rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Return descriptor rows (n, n_columns) of values of f at points (n, n_sides)."""
+        parts = [points, points] if self.boxes else [points]
+        if self.task_column is not None:
+            parts.append(np.full((len(points), 1), self.task_column))
+        return np.hstack(parts) if len(parts) > 1 else points
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """Return the points (n, n_sides), or centres of boxes, of rows."""
+        lower, upper = self.corners(rows)
+        return 0.5 * lower + 0.5 * upper
+
+
+# -- Arms ------------------------------------------------------------------------------------------
 
 
 @with_fields
@@ -189,6 +592,49 @@ class Arm(Query):
         what = f"descriptor={self.descriptor}" if self._name is None else f"name={self._name!r}"
         where = f"context={self.context}, " if self.layout.n_context else ""
         return f"Arm(index={self.index}, {where}{what})"
+
+
+# -- Sets of arms ----------------------------------------------------------------------------------
+
+# Accuracy: number of representative contexts: at least, and so many that rows reach this (D-H21).
+FEWEST_CONTEXTS, MOST_CONTEXT_ROWS = 10, 2_000
+
+
+class Incumbents(ABC):
+    """The best points so far, which candidates follow."""
+
+    #: Largest number of points that move in a round; None for all that follow.
+    most: int | None = None
+
+    @abstractmethod
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (n, d), and the posterior means of f there."""
+
+    @abstractmethod
+    def places(self) -> np.ndarray:
+        """Return the points or centres (k, d) of the best targets."""
+
+
+@dataclass(frozen=True)
+class Placements:
+    """Possible places of a region of a given size.
+
+    Parameters
+    ----------
+    alike : ndarray of int, shape (n,)
+        Indices of candidates that differ from the region only in their place.
+    coordinates : ndarray of shape (n, n_free)
+        Their places, along the sides on which a region moves continuously.
+    bounds : ndarray of shape (n_free, 2)
+        The box of coordinates.
+    rows_at : callable
+        Returns the rows (k, n_columns), without contexts, of regions at coordinates (k, n_free).
+    """
+
+    alike: np.ndarray
+    coordinates: np.ndarray
+    bounds: np.ndarray
+    rows_at: Callable[[np.ndarray], np.ndarray]
 
 
 class ArmSet:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.domains.arms import PointsQuery, Query, with_fields
 from skgpb.domains.covering import LEVELS, Covering
-from skgpb.domains.query import PointsQuery, Query, with_fields
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points
 

@@ -16,17 +16,9 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb._core._ties import largest_first
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import (
-    Incumbents,
-    clip_to_box,
-    even_grid,
-    points_near,
-    spread_points,
-)
+from skgpb.domains.arms import Arm, ArmSet, Incumbents, Layout, PointsQuery
+from skgpb.domains.candidates import clip_to_box, even_grid, points_near, spread_points
 from skgpb.domains.first_design import balance_values, first_points
-from skgpb.domains.layout import Layout
-from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 
 # Accuracy: step of the finite difference that estimates the slope of Assumption 1 with a = 1, in
@@ -106,7 +98,7 @@ class BoxCandidates(ArmSet):
 
     def query_values(self, numbers: np.ndarray) -> np.ndarray:
         """Return the single value once for each candidate."""
-        return np.repeat(numbers, len(self))
+        return np.repeat(numbers, len(self.rows))
 
     def cost_group(self, query: Arm | PointsQuery) -> int:
         """Return the only cost group."""

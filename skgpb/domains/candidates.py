@@ -1,52 +1,12 @@
-"""Finite sets of points that represent a box."""
+"""Points that represent a box evenly, or lie near others."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
 from skgpb import defaults
-
-
-class Incumbents(ABC):
-    """The best points so far, which candidates follow."""
-
-    #: Largest number of points that move in a round; None for all that follow.
-    most: int | None = None
-
-    @abstractmethod
-    def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return points (n, d), and the posterior means of f there."""
-
-    @abstractmethod
-    def places(self) -> np.ndarray:
-        """Return the points or centres (k, d) of the best targets."""
-
-
-@dataclass(frozen=True)
-class Placements:
-    """Possible places of a region of a given size.
-
-    Parameters
-    ----------
-    alike : ndarray of int, shape (n,)
-        Indices of candidates that differ from the region only in their place.
-    coordinates : ndarray of shape (n, n_free)
-        Their places, along the sides on which a region moves continuously.
-    bounds : ndarray of shape (n_free, 2)
-        The box of coordinates.
-    rows_at : callable
-        Returns the rows (k, n_columns), without contexts, of regions at coordinates (k, n_free).
-    """
-
-    alike: np.ndarray
-    coordinates: np.ndarray
-    bounds: np.ndarray
-    rows_at: Callable[[np.ndarray], np.ndarray]
 
 
 def even_grid(bounds: np.ndarray, per_axis: int) -> np.ndarray:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skgpb._core._tree import Tree
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.partition import BoxPartition, Cell
-from skgpb.domains.query import PointsQuery
 
 
 class ContextCell(Cell):

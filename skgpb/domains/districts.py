@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.arms import ArmSet
-from skgpb.domains.layout import Layout
+from skgpb.domains.arms import ArmSet, Layout
 from skgpb.utils.typing import Points, SupportsArray, Values
 from skgpb.utils.validation import as_labels, check_numbers
 

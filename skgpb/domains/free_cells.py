@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from skgpb import defaults
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import Incumbents, Placements, points_near, spread_points
+from skgpb.domains.arms import Arm, ArmSet, Incumbents, Layout, Placements, PointsQuery
+from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
 from skgpb.domains.first_design import first_points
-from skgpb.domains.layout import Layout
-from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.utils.validation import check_inside
 

@@ -11,14 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum
-from skgpb.domains.arms import ArmSet
-from skgpb.domains.candidates import Placements
+from skgpb.domains.arms import ArmSet, Layout, Placements, PointsQuery, Query
 from skgpb.domains.cells import Cells
 from skgpb.domains.first_design import first_points, next_place
 from skgpb.domains.free_cells import FreeCells
-from skgpb.domains.layout import Layout
 from skgpb.domains.partition import points_per_axis
-from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import representatives
 from skgpb.utils.validation import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains.query import Query
+from skgpb.domains.arms import Query
 
 __all__ = ["of_x"]
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb._core._tree import Tree
+from skgpb.domains.arms import PointsQuery, Query, Region
 from skgpb.domains.candidates import spread_points
-from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import SAME, ParameterSpace
 from skgpb.domains.value_ranges import cap_counts, points_per_side
 from skgpb.kernels._boxes import boxes_from_points

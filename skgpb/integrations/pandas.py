@@ -95,7 +95,7 @@ def history_frame(
     if any(block is not None for block in blocks):
         put("block", blocks)
     put("failure", [None if event[0] == "tell" else event[2] for event in events])
-    put("time", pd.to_datetime(optimizer._run.times, unit="s", utc=True))
+    put("time", pd.to_datetime(optimizer.run_.times, unit="s", utc=True))
     return frame
 
 
@@ -106,10 +106,10 @@ def _settings(optimizer: Any, queries: list[Any], names: Sequence[str] | None) -
     sides = [query.ranges(*ends) for query, ends in zip(queries, corners, strict=True)]
     if queries:
         keys = list(dict.fromkeys(key for side in sides for key in side))
-    elif optimizer._run.space is None:
+    elif optimizer.run_.space is None:
         keys = [f"x{i}" for i in range(optimizer.n_features_in_)]
     else:
-        keys = optimizer._run.space.sides
+        keys = optimizer.run_.space.sides
     if names is None:
         # Indirect queries are in another space than X, with names of their own.
         seen = getattr(optimizer, "feature_names_in_", ())

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import has_nan
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.arms import PointsQuery, Query
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._evaluations import EvaluationLoop, check_run, make_workers
 from skgpb.optimizers._files import read_run, restore, resume_checkpoint, snapshot_of, write_run
@@ -152,7 +152,7 @@ class BaseBanditOptimizer(
     _keeps_settings: ClassVar[bool] = False
 
     #: State of the run: events, pending queries, parameters in use, names of sides, sign.
-    _run: Run
+    run_: Run
 
     bounds_: np.ndarray
     n_features_in_: int
@@ -187,7 +187,7 @@ class BaseBanditOptimizer(
     }
 
     #: Fields that files keep, in addition to the fields of base classes and subclasses.
-    _kept_fields: ClassVar[tuple[str, ...]] = ("_run",)
+    _kept_fields: ClassVar[tuple[str, ...]] = ("run_",)
     # Answers have noise variances instead of weights, so a meta-estimator has no weights to route.
     __metadata_request__score = {"sample_weight": UNUSED}
 
@@ -246,7 +246,7 @@ class BaseBanditOptimizer(
 
         The loop then uses the bounding box of ``X``, the points given to ``fit``, or None.
         """
-        return coordinates(self._params.bounds, self._run.space, "bounds")
+        return coordinates(self.run_.params.bounds, self.run_.space, "bounds")
 
     def _begin_checks(self) -> None:
         """Raise an error for parameters that do not fit the domain, before any state is set."""
@@ -265,7 +265,7 @@ class BaseBanditOptimizer(
 
     def _limit_violation_mask(self) -> np.ndarray:
         """Return a mask (n_answers,) of the answers that had an outcome beyond its limit."""
-        return np.zeros(self._run.n_told, dtype=bool)
+        return np.zeros(self.run_.n_told, dtype=bool)
 
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
         """Return the prediction for each limited outcome at a query, see ``RunResult.limits``."""
@@ -297,7 +297,7 @@ class BaseBanditOptimizer(
     def _restore(self, snapshot: dict[str, Any]) -> None:
         """Restore a snapshot, after the start of a run and with all its events in place."""
         inputs = self._inputs
-        for query in [each[1] for each in self._run.events if each[0] in OF_QUERIES]:
+        for query in [each[1] for each in self.run_.events if each[0] in OF_QUERIES]:
             inputs.attach_names(query)
         restore(self, snapshot)
 
@@ -310,7 +310,7 @@ class BaseBanditOptimizer(
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
         known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
         inputs = self._inputs
-        if known and query in self._run.pending:
+        if known and query in self.run_.pending:
             inputs.check_sides(query)
         else:
             query = inputs.resolve(query if known else inputs.query(query))
@@ -320,14 +320,14 @@ class BaseBanditOptimizer(
 
     @property
     def _params(self) -> Any:
-        """Parameters in use by the run; before a run the optimizer itself."""
-        run = vars(self).get("_run")
+        """``run_.params``, the parameters in use; the optimizer itself before a run."""
+        run = vars(self).get("run_")
         return self if run is None else run.params
 
     @property
     def _inputs(self) -> Inputs:
         """Converter of the user's queries, points and answers, for the present run."""
-        run = self._run
+        run = self.run_
         return self._inputs_type(
             getattr(self, "domain_", None),
             run.space,
@@ -345,7 +345,7 @@ class BaseBanditOptimizer(
         if not (self._needs_contexts or self._params.context_bounds is not None):
             return NoContexts(type(self).__name__, self._get_param_names())
         box = vars(self).get("bounds_", np.empty((0, 2)))
-        run = vars(self).get("_run")
+        run = vars(self).get("run_")
         return Contexts(box[: self._n_context], None if run is None else run.context_space)
 
     # -- fitting ----------------------------------------------------------------------------
@@ -651,7 +651,7 @@ class BaseBanditOptimizer(
         * ``("set", parameters)``: parameters set during the run.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._run.first_events(self._dirty).events)
+        return list(self.run_.first_events(self._dirty).events)
 
     @locked
     def _repeat_events(self, events: Sequence[Event]) -> Self:
@@ -712,7 +712,7 @@ class BaseBanditOptimizer(
     def pending_(self) -> list[Q]:
         """Queries of ``ask`` without an answer or a failure so far, in order."""
         check_is_fitted(self, "bounds_")
-        return self._run.evaluating
+        return self.run_.evaluating
 
     @property
     @reading_log
@@ -723,7 +723,7 @@ class BaseBanditOptimizer(
         [lower, upper] around the query; and ``reason``, such as the message of an exception.
         """
         check_is_fitted(self, "bounds_")
-        failures = self._run.first_events(self._dirty).failures
+        failures = self.run_.first_events(self._dirty).failures
         return failure_table(failures, self.n_features_in_)
 
     @property
@@ -737,7 +737,7 @@ class BaseBanditOptimizer(
         the first answer: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
-        run = self._run
+        run = self.run_
         rows, expanded = run.first_events(self._dirty).history, ("expanded", np.bool_)
         return history_table(rows, self.n_features_in_, run.sign.convert, expanded)
 

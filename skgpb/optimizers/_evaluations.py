@@ -339,7 +339,7 @@ class EvaluationLoop:
 
     @property
     def _run(self) -> Run:
-        return self._optimizer._run
+        return self._optimizer.run_
 
     @property
     def _shared_evaluations(self) -> Evaluations:
@@ -623,8 +623,8 @@ class EvaluationLoop:
         most = min(self._workers.room, self._most - begun)
         if most < 1 or (out and self._reaches_max_cost(out)):
             return []
-        evaluated, record = self._shared_evaluations, self._run
-        evaluating = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
+        evaluated, run = self._shared_evaluations, self._run
+        evaluating = [each for each in evaluated.batch if run.pending.get(each, 0) is None]
         evaluated.batch = evaluating
         others, mine = self._queries_of_other_runs(), self._mine.queries
         left = [each for each in evaluated.batch if each not in others and each not in mine]
@@ -637,7 +637,7 @@ class EvaluationLoop:
                 if not (out or others):
                     raise
                 return []  # all possible queries are pending: wait for an answer
-        mine.update(dict.fromkeys(due, len(record.events)))
+        mine.update(dict.fromkeys(due, len(run.events)))
         return due
 
     def _ask_to_evaluate(self, begun: int, most: int) -> list[Any]:

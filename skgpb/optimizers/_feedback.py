@@ -17,13 +17,12 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from skgpb import defaults
-from skgpb.domains.arms import ArmSet
+from skgpb.domains.arms import ArmSet, Layout
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells, are_among, frequent_sizes, points_in_runs
 from skgpb.domains.districts import Districts
 from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.free_cells import FreeCells
-from skgpb.domains.layout import Layout
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import CellAverage, Tasks, WeightedSum

@@ -19,8 +19,8 @@ import numpy as np
 
 from skgpb._version import __version__
 from skgpb.domains import Arm, Box, Cells, Districts, PointsQuery, Region, Side
+from skgpb.domains.arms import Layout
 from skgpb.domains.costs import SettingCosts
-from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuild
@@ -96,7 +96,7 @@ def restore(value: Any, snapshot: dict[str, Any]) -> None:
 
 def _key(field: str) -> str:
     """Return the name of a field in files of version 2."""
-    return "record" if field == "_run" else field.strip("_")
+    return "record" if field == "run_" else field.strip("_")
 
 
 def _classes_and_fields(value: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
@@ -167,8 +167,8 @@ def write_run(
     notes: Mapping[str, Any] | None,
 ) -> None:
     """Write the file of a run that has begun; the arguments are as for ``save``."""
-    writer, record = Writer(_known_kinds(type(optimizer))), optimizer._run
-    parameters = encode_parameters(writer, record.parameters, omit)
+    writer, run = Writer(_known_kinds(type(optimizer))), optimizer.run_
+    parameters = encode_parameters(writer, run.parameters, omit)
     events = [_encode_event(writer, *event) for event in _omit_parameters(omit, optimizer._events)]
     document = {
         "format": FORMAT,
@@ -177,10 +177,10 @@ def write_run(
         "class": type(optimizer).__name__,
         "parameters": parameters,
         "omitted": sorted(omit),
-        "seed": optimizer._run.seed,
+        "seed": optimizer.run_.seed,
         "feature_names": names_of(optimizer),
-        "times": [None if isnan(each) else each for each in record.times],
-        "batch": [writer.query(query) for query in record.evaluations.batch],
+        "times": [None if isnan(each) else each for each in run.times],
+        "batch": [writer.query(query) for query in run.evaluations.batch],
     }
     if notes is not None:
         document["notes"] = dict(notes)

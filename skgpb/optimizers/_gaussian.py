@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
-from skgpb.domains.query import Region
+from skgpb.domains.arms import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
@@ -35,12 +35,10 @@ from skgpb.optimizers._places import (
 from skgpb.optimizers._run import event_block_name
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.criticism import Criticism
-from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
-from skgpb.surrogate.model import Hyperparameters, Model, ModelOptions
+from skgpb.surrogate.model import Diagnosis, Hyperparameters, Model, ModelOptions
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
-from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
 from skgpb.utils.roots import joint_draws
@@ -213,6 +211,8 @@ class ModelParameters:
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over rows that the kernel of the answers takes: points, or boxes of cells.
+    run_ : Run
+        State of the run, see :doc:`/development/new_algorithm`.
     history_ : structured ndarray
         Queries and answers, one row for each answer.
     bounds_ : ndarray of shape (d, 2)
@@ -259,9 +259,6 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     _kept_fields: ClassVar[tuple[str, ...]] = ("_model",)
 
     _model: Model
-    _gp: GaussianProcess
-    #: Dates of the next refit and of the next comparison with the answers.
-    _schedule: Schedule
 
     _parameter_constraints = {
         "kernel": [None, Kernel],
@@ -304,7 +301,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _options(self) -> ModelOptions:
         """Return the options of the model for the parameters in use."""
-        model_noise, alpha = getattr(self, "model_noise", 0.0), self._run.params.alpha
+        model_noise, alpha = getattr(self, "model_noise", 0.0), self.run_.params.alpha
         # The noise of a typical query if queries differ in noise.
         typical = self._cost_model.typical_noise if self._has_costs else None
         noise = typical if typical is not None or alpha is None else float(alpha)
@@ -318,8 +315,8 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         )
 
     def _set_model(self, model: Model) -> None:
-        """Set the model, and the attributes of it that every round reads."""
-        self._model, self._gp, self._schedule = model, model.process, model.schedule
+        """Set the model, and what the public methods read of it."""
+        self._model = model
         self._default_noise_variance = model.default_noise_variance
         self.surrogate_ = self.surrogate_._with_model(model)
 
@@ -346,7 +343,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         usual_noise : tuple of two floats, default=None
             Median of the noise variance as a share of the variance of the answers, and its spread.
         """
-        run = self._run
+        run = self.run_
         run.seed = seed_of_run(self.random_state, self._replay) if seed is None else seed
         options, bounds, given = self._options(), self.bounds_, run.params.kernel
         if run.space is not None and isinstance(kernel, CellKernel):
@@ -377,14 +374,14 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._share_lock(self.surrogate_)
         self._set_model(model)
         if self._norm.is_consistent:
-            self._check_consistent(self._gp.kernel)
+            self._check_consistent(self._model.process.kernel)
         if self._norm.chooses:
             self._widths().warn_if_unfounded()
 
     def _on_set_params(self) -> None:
         super()._on_set_params()
         if self._norm.is_consistent:
-            self._check_consistent(self._gp.kernel)
+            self._check_consistent(self._model.process.kernel)
         self._set_model(self._model.with_options(self._options()))
         self._update_derived_values()
 
@@ -393,7 +390,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or the learned value."""
         check_is_fitted(self, "surrogate_")
-        if callable(self._run.params.alpha):
+        if callable(self.run_.params.alpha):
             raise AttributeError("there is no single noise variance, because alpha is a function")
         return self._model.alpha
 
@@ -407,7 +404,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on evaluations y (n,) of f at points X (n, d)."""
         self._model.condition(self._functionals_at(X), y)
-        self._run.n_fitted = len(X)
+        self.run_.n_fitted = len(X)
         self._fit_model()
 
     def _warn_of_penalty(self) -> None:
@@ -427,7 +424,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             others, gap = best_first[:k], best_first[k - 1] - best_first[k]
             # A plateau has nearly equal answers, so a penalty must also be far in absolute size.
             if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
-                worst = self._run.sign.convert(float(best_first[-1]))
+                worst = self.run_.sign.convert(float(best_first[-1]))
                 warn(
                     f"the answer {worst:.6g} is more than {defaults.PENALTY:,} times as far from "
                     "the others as these are apart, and beside it they look alike to the model: "
@@ -438,18 +435,18 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _learn(self) -> None:
         self._warn_of_penalty()
-        run = self._run
+        run = self.run_
         n = run.n_observations
-        if n >= self._schedule.learning_due:
+        if n >= self._model.schedule.learning_due:
             self._learn_or_keep()
-        if n >= self._schedule.check_due:
+        if n >= self._model.schedule.check_due:
             contradiction = self._model.criticise(partial(run.name_of, len(self._model.samples)))
             if contradiction:
                 warn(contradiction, ModelWarning)
 
     def _learn_or_keep(self) -> None:
         """Refit the hyperparameters; if that fails keep the present ones, and the answer."""
-        run = self._run
+        run = self.run_
         when, n_events, failure = (run.n_told,), len(run.events), None
         replay = self._replay
         replayed = replay is not None and replay.has_learned
@@ -465,7 +462,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         del run.events[n_events:]
         run.events.append(("unlearned", *when))
         # The next attempt is at the next date of the schedule.
-        self._schedule.record_refit(run.n_observations)
+        self._model.schedule.record_refit(run.n_observations)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -488,7 +485,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self._set_model(self._model.refit(learned))
         self._on_refit()
         assert self._model.found is not None
-        self._run.events.append(("learned", self._model.found.values()))
+        self.run_.events.append(("learned", self._model.found.values()))
 
     @locked
     def criticism(self) -> Criticism:
@@ -498,9 +495,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         learned = [
-            Hyperparameters.of(event[1]) for event in self._run.events if event[0] == "learned"
+            Hyperparameters.of(event[1]) for event in self.run_.events if event[0] == "learned"
         ]
-        in_blocks = any(event_block_name(event) is not None for event in self._run.events)
+        in_blocks = any(event_block_name(event) is not None for event in self.run_.events)
         model = self._model.with_effects() if in_blocks else self._model
         self._set_model(model.after(learned))
         super()._restore(snapshot)
@@ -508,25 +505,25 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     # -- choosing ---------------------------------------------------------------------------
 
     def _propose(self, context: np.ndarray | None) -> Any:
-        again = self._query_to_replicate() if context is None else None
+        again = self._query_to_replicate(self._model.diagnosis) if context is None else None
         return self._choose(context) if again is None else again
 
     @abstractmethod
     def _choose(self, context: np.ndarray | None) -> Any:
         """Return the next query, different from the pending ones."""
 
-    def _query_to_replicate(self) -> Any:
+    def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
         """Return a query that needs another answer; None if there is none."""
-        places = self._suspect_answers()
-        return self._run.first_free(places) if places else None
+        places = self._suspect_answers(diagnosis)
+        return self.run_.first_free(places) if places else None
 
-    def _suspect_answers(self) -> list[int]:
+    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
         """Return the positions of suspect answers; the search repeats their queries."""
-        run = self._run
+        run = self.run_
         n_fitted = run.n_fitted
-        if len(self._model.samples) - n_fitted != run.n_told:
+        if diagnosis.n_answers - n_fitted != run.n_told:
             return []  # some answers are several samples, so positions do not correspond
-        return [s - n_fitted for s in self._model.diagnosis.suspects if s >= n_fitted]
+        return [s - n_fitted for s in diagnosis.suspects if s >= n_fitted]
 
     # -- predicting -------------------------------------------------------------------------
 
@@ -580,7 +577,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             with np.errstate(over="ignore", invalid="ignore"):
                 moments = models.moments(self._functionals_at(X), return_std, return_cov)
             check_reached(moments, X)
-        return self._run.sign.convert_moments(moments)
+        return self.run_.sign.convert_moments(moments)
 
     @locked
     def sample_y(self, X: Settings, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
@@ -599,7 +596,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         X, models = self._inputs.points(X), self._model.mixture
-        run = self._run
+        run = self.run_
         if models is None:
             rows = self._rows_of(X)
             return run.sign.convert(self.surrogate_.sample_y(rows, n_samples, random_state))
@@ -659,13 +656,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
         row_sets = self._row_sets_of(queries)
-        run = self._run
+        run = self.run_
         if not interval:
-            read = self._model.mixture or self._gp
+            read = self._model.mixture or self._model.process
             return run.sign.convert_moments(read.moments(row_sets, std=return_std))
-        return run.sign.convert_moments(self._gp.moments(row_sets)), *run.sign.convert_interval(
-            *self._widths().ends(row_sets)
-        )
+        return run.sign.convert_moments(
+            self._model.process.moments(row_sets)
+        ), *run.sign.convert_interval(*self._widths().ends(row_sets))
 
     def _row_sets_of(self, queries: Any) -> Any:
         """Return the descriptor rows of each of the queries of ``predict_query``."""
@@ -696,13 +693,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            ends = self._run.sign.convert_interval(*self._widths().ends(self._functionals_at(X)))
+            ends = self.run_.sign.convert_interval(*self._widths().ends(self._functionals_at(X)))
         check_reached(ends, X)
         return ends
 
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError if length scales cannot be compared by a norm."""
-        self._norm.check_consistent(kernel, self._run.params.kernel is not None, self.normalize_y)
+        self._norm.check_consistent(kernel, self.run_.params.kernel is not None, self.normalize_y)
         if self._model.model_noise > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs the distribution of the inputs of a query: pass "
@@ -715,12 +712,12 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
     ) -> Region:
         """Return the best cell with given side lengths, of actions if there are contexts."""
-        run = self._run
+        run = self.run_
         if any(getattr(run.params, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         there = np.empty(0) if context is None else context
         n, space = len(there), run.space if context is None else run.actions
-        bounds, seen = self.bounds_[n:], self._observed_points()[:, n:]
+        bounds, seen, gp = self.bounds_[n:], self._observed_points()[:, n:], self._model.process
 
         def at(points: np.ndarray) -> np.ndarray:
             return self._functionals_at(np.hstack([np.tile(there, (len(points), 1)), points]))
@@ -728,10 +725,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         def worth(cells: list[np.ndarray]) -> np.ndarray:
             """Return mean - caution * std of the averages over cells."""
             if not caution:
-                return averages(lambda points: self._gp.moments(at(points)), cells)
+                return averages(lambda points: gp.moments(at(points)), cells)
             row_sets, at_a_time = list(map(at, cells)), CELLS_AT_A_TIME
             begins = range(0, len(row_sets), at_a_time)
-            found = [self._gp.moments(row_sets[i : i + at_a_time], std=True) for i in begins]
+            found = [gp.moments(row_sets[i : i + at_a_time], std=True) for i in begins]
             return np.concatenate([mean - caution * std for mean, std in found])
 
         sides = checked_sides(side, bounds, space)
@@ -744,11 +741,11 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     def _observed_points(self) -> np.ndarray:
         """Return the observed points, or centres of observed regions, shape (n, d)."""
         d = len(self.bounds_)
-        run = self._run
+        run = self.run_
         if run.space is not None and run.space.uses_columns:
             boxes = np.array([row[0] for row in run.history]).reshape(-1, 2 * d)
         else:
-            boxes = self._gp.observed.rows
+            boxes = self._model.process.observed.rows
         return 0.5 * (boxes[:, :d] + boxes[:, -d:])
 
 

@@ -17,8 +17,8 @@ from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
 
+from skgpb.domains.arms import PointsQuery, Query, Region
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.space import (
     Coordinates,
     ParameterSpace,

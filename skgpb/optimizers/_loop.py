@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
@@ -125,7 +125,7 @@ class Replay:
         for each in self._led:
             vars(each).pop("_replay", None)
             if snapshot is None:  # the times of campaigns are not in the events
-                times = each._run.times
+                times = each.run_.times
                 times[:] = [nan] * len(times)
         names = self._names
         if names is not None:
@@ -135,15 +135,15 @@ class Replay:
                     f"feature_names must be a list of {optimizer.n_features_in_} names, "
                     f"got {names!r}"
                 )
-            optimizer._run.names = names
+            optimizer.run_.names = names
             if self._begins_with_fit:
                 optimizer.feature_names_in_ = np.array(names, dtype=object)
-        record = optimizer._run
-        record.evaluations.batch = [optimizer._inputs.attach_names(query) for query in self._batch]
-        known = list(self._times)[: len(record.times)]
-        record.times[: len(known)] = known
+        run = optimizer.run_
+        run.evaluations.batch = [optimizer._inputs.attach_names(query) for query in self._batch]
+        known = list(self._times)[: len(run.times)]
+        run.times[: len(known)] = known
         if self._events and self._events[-1][0] != "set":
-            record.unwarned = []  # the run has warned already
+            run.unwarned = []  # the run has warned already
         return n_mismatches
 
     @property
@@ -179,12 +179,12 @@ class Replay:
         for event in self._events:
             if event[0] == "set":
                 optimizer.set_params(**event[1])
-        optimizer._run.events = list(self._events)
+        optimizer.run_.events = list(self._events)
         optimizer._restore(snapshot)
 
     def _ask(self, optimizer: Any, query: Any) -> bool:
         """Ask for a query; return whether it differs from that of the run."""
-        run = optimizer._run
+        run = optimizer.run_
         if not isinstance(query, optimizer._query_type):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
         (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query))
@@ -200,7 +200,7 @@ class Replay:
 
     def _take(self, optimizer: Any, kind: str, query: Any, *numbers: Any) -> None:
         """Apply an event about a query: an answer, a failure, a number of rows or outcomes."""
-        run = optimizer._run
+        run = optimizer.run_
         if kind == "tell":
             value, noise, *block = numbers
             reward = AnswerWithOutcomes(value, None, *block) if block else value
@@ -245,33 +245,33 @@ def rebuild_in_place(optimizer: Any) -> Any:
     """
     if optimizer._dirty is None:  # another thread was faster
         return optimizer
-    record = optimizer._run
+    run = optimizer.run_
     replay = Replay(
-        record.events[: optimizer._dirty],
-        optimizer._run.seed,
+        run.events[: optimizer._dirty],
+        optimizer.run_.seed,
         names=names_of(optimizer),
-        batch=record.evaluations.batch,
-        times=record.times,
+        batch=run.evaluations.batch,
+        times=run.times,
     )
     try:
-        built, _ = rebuild(type(optimizer), record.parameters, replay, lock=optimizer._lock)
+        built, _ = rebuild(type(optimizer), run.parameters, replay, lock=optimizer._lock)
     except Exception as error:
         error.add_note(
             "The run could not be rebuilt after an interrupted change. history_ and failed_ have "
             "all answers and failures; fit starts a new run."
         )
         raise
-    new = built._run
-    new.seen, new.unwarned = record.seen, record.unwarned
+    new = built.run_
+    new.seen, new.unwarned = run.seen, run.unwarned
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
-    new.evaluations.arrived, new.asked_again = record.evaluations.arrived, record.asked_again
+    new.evaluations.arrived, new.asked_again = run.evaluations.arrived, run.asked_again
     adopt_state(optimizer, built)
     return optimizer
 
 
 def names_of(optimizer: Any) -> list[str] | None:
     """Return the names of the features, from ``fit`` or from the first table; None without."""
-    run = optimizer._run
+    run = optimizer.run_
     if not (run.events and run.events[0][0] == "fit"):
         return run.names
     names = getattr(optimizer, "feature_names_in_", None)
@@ -328,7 +328,7 @@ def _none_for_nan(alpha: Any) -> Any:
 
 
 # These functions use the five methods of a search, the further ones named on the page on
-# architecture, and its run, ``search._run``. The caller holds the lock of the search.
+# architecture, and its run, ``search.run_``. The caller holds the lock of the search.
 
 # -- beginning --------------------------------------------------------------------------
 
@@ -344,16 +344,16 @@ def fit(
     with unchanged_by_errors(search):
         _prepare(search)
         check_rows(X, y)
-        data = (check or partial(checked_data, search))(points_of(X, search._run.space), y)
+        data = (check or partial(checked_data, search))(points_of(X, search.run_.space), y)
         table = X
         X, y, *pairs = map(own_copy, data)
         _begin_on(search, X)
-        check_columns(table, search._run.names)
-        search._run.names = search._run.names or search._inputs.names_in(table)
+        check_columns(table, search.run_.names)
+        search.run_.names = search.run_.names or search._inputs.names_in(table)
         X = check_inside(X, search.bounds_)
-        search._run.events.append(("fit", X, y, *pairs))
+        search.run_.events.append(("fit", X, y, *pairs))
         if y is not None:
-            search._observe_initial(X, search._run.sign.convert(np.asarray(y, dtype=np.float64)))
+            search._observe_initial(X, search.run_.sign.convert(np.asarray(y, dtype=np.float64)))
     return search
 
 
@@ -382,7 +382,7 @@ def _prepare(search: Any) -> None:
     check_parameters(search)
     seen = search.get_params(deep=False)
     every = {name: getattr(search, name, None) for name in search._parameter_constraints} | seen
-    run = search._run = Run({name: own_copy(value) for name, value in every.items()}, seen)
+    run = search.run_ = Run({name: own_copy(value) for name, value in every.items()}, seen)
     run.name_sides(type(search).__name__, search._sides, search._keeps_settings)
     search._dirty = None
 
@@ -408,7 +408,7 @@ def _begin_on(search: Any, X: np.ndarray | None) -> None:
             )
         check_inside(X, bounds)
     search.bounds_, search.n_features_in_ = bounds, len(bounds)
-    run = search._run
+    run = search.run_
     for table in (getattr(run.params, name, None) for name in search._tables):
         if run.space is None and len(column_names(table) or ()) == len(bounds):
             check_columns(table, run.names)
@@ -426,7 +426,7 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
     Parameters that can change during a run apply from now on, the others from the next ``fit``.
     Objects of the parameters in ``named`` may have been changed in place.
     """
-    run = search._run
+    run = search.run_
     seen = run.seen
     names = [name for name, value in seen.items() if getattr(search, name) is not value]
     if named:
@@ -450,7 +450,7 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
         sets = ("arms", "queries", "targets") if of_sets else ()
         if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
             waiting |= of_sets
-        search._run = run.with_parameters(set_now, changed, waiting)
+        search.run_ = run.with_parameters(set_now, changed, waiting)
         if not waiting >= changed.keys():
             search._begin_checks()
             search._on_set_params()
@@ -461,7 +461,7 @@ def apply_set_params_and_warn(search: Any) -> None:
     if not hasattr(search, "bounds_"):
         return
     apply_set_params(search)
-    run = search._run
+    run = search.run_
     unwarned, run.unwarned = run.unwarned, []
     if unwarned:
         warn(
@@ -484,13 +484,13 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
     (``rebuild_in_place``): at once, or, if that is interrupted too, at the next call of a method.
     Warnings are held back until the change is complete.
     """
-    n_events = len(search._run.events)
+    n_events = len(search.run_.events)
     messages: list[Message] | None = []
     try:
         out = change(*arguments)
     except BaseException as error:
         search._dirty = n_events
-        if isinstance(error, AllPendingError) and len(search._run.events) == n_events:
+        if isinstance(error, AllPendingError) and len(search.run_.events) == n_events:
             search._dirty = None  # this error is raised before any change
         else:
             with suppress(BaseException):
@@ -508,7 +508,7 @@ def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any
 
     With ``another`` all of them are new.
     """
-    run = search._run
+    run = search.run_
     asked = [] if another else run.asked
     if context is not None:
         asked = [query for query in asked if np.array_equal(query.context, context)]
@@ -521,7 +521,7 @@ def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any
 
 def ask_more(search: Any, n: int, context: np.ndarray | None) -> list[Any]:
     """Choose n new queries, or raise AllPendingError."""
-    run, propose = search._run, partial(search._propose, context)
+    run, propose = search.run_, partial(search._propose, context)
     return [run.ask_by(propose) for _ in range(n)]
 
 
@@ -529,22 +529,22 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
     """Validate one or several answers and apply them; return the search."""
     apply_set_params_and_warn(search)
 
-    def validate() -> list[Any]:
+    def validate() -> tuple[list[Any], list[str] | None]:
         if isinstance(reward, float) and isinstance(query, search._query_type):
-            return [search._validate_answer(query, reward, alpha)]  # in a round
-        return search._inputs.validate_answers(
-            query, reward, alpha, search._reward_ndim, search._validate_answer
-        )
+            return [search._validate_answer(query, reward, alpha)], None  # in a round
+        inputs, check = search._inputs, search._validate_answer
+        told = inputs.validate_answers(query, reward, alpha, search._reward_ndim, check)
+        return told, inputs.names_in(query)
 
-    observations = begin(search, validate)
-    search._run.names = search._run.names or search._inputs.names_in(query)
+    observations, names = begin(search, validate)
+    search.run_.names = search.run_.names or names
     commit(search, lambda: list(starmap(partial(take, search), observations)))
     return search
 
 
 def take(search: Any, query: Any, value: Any, noise: Any) -> None:
     """Apply one validated answer, or a failure if ``value`` is None."""
-    run, outcomes, block = search._run, None, None
+    run, outcomes, block = search.run_, None, None
     if isinstance(value, AnswerWithOutcomes):
         outcomes, block, value = value.outcomes, value.block, value.reward
     if value is None:
@@ -558,7 +558,7 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
         if not value.count:
             return
         value = float(value)
-    search._observe(query, search._run.sign.convert(value), noise)
+    search._observe(query, search.run_.sign.convert(value), noise)
     if run.tell(query, value, noise):
         warn(
             f"ask() returned {query!r} several times, and tell() got several answers to it: "
@@ -582,11 +582,11 @@ def repeat_events(search: Any, events: Sequence[Event]) -> Any:
     alike = [one is other for one, other in zip(told, before, strict=False)]
     replay = Replay(
         list(events),
-        search._run.seed,
+        search.run_.seed,
         names=names_of(search),
-        times=search._run.times[: (*alike, False).index(False)],
+        times=search.run_.times[: (*alike, False).index(False)],
     )
-    parameters = {name: own_copy(value) for name, value in search._run.parameters.items()}
+    parameters = {name: own_copy(value) for name, value in search.run_.parameters.items()}
     twin, _ = rebuild(type(search), parameters, replay)
     return twin
 
@@ -596,7 +596,7 @@ def repeat_events(search: Any, events: Sequence[Event]) -> Any:
 
 def has_data(search: Any) -> bool:
     """Return whether the run has answers, or evaluations given to ``fit``."""
-    return hasattr(search, "bounds_") and search._run.has_data
+    return hasattr(search, "bounds_") and search.run_.has_data
 
 
 def check_has_data(search: Any) -> None:

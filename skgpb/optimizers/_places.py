@@ -10,9 +10,9 @@ import numpy as np
 
 from skgpb._core._ties import argmax_first, exceeds, levelled, size_of
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
+from skgpb.domains.arms import Region
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.partition import points_per_axis
-from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.domains.value_ranges import Placed
 from skgpb.kernels._boxes import representatives

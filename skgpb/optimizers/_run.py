@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
 from skgpb.optimizers._feasibility import SuccessProbabilities, limit_in_words

@@ -14,11 +14,9 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, largest_first, size_of, tied
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.candidates import Incumbents
+from skgpb.domains.arms import Arm, ArmSet, Incumbents, PointsQuery
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
-from skgpb.domains.query import PointsQuery
 from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._feasibility import (
     Feasibility,
@@ -671,15 +669,8 @@ class PosteriorCache:
 
     # -- before a round -----------------------------------------------------------------------
 
-    def refresh(
-        self,
-        round: int,
-        theta: float,
-        make_rng: Callable[[], np.random.Generator],
-        learned: bool,
-        utility: Callable[[], Utility | None],
-    ) -> None:
-        """Move the candidates around the incumbents, once in a round; not in contexts.
+    def renew(self, round: int, theta: float) -> bool:
+        """Renew the grid if that is due; return whether candidates are to follow the posterior.
 
         Parameters
         ----------
@@ -687,26 +678,30 @@ class PosteriorCache:
             The round, from 0.
         theta : float
             Probability with which the grid of Theorem 2 may fail.
-        make_rng : callable
-            Makes the random generator of the candidates of this round.
-        learned : bool
-            Whether hyperparameters were refitted since the last round.
-        utility : callable
-            Returns the discount of means for failures and limits, see :class:`PosteriorIncumbents`.
         """
-        if self.refreshed_at == round or self.queries.layout.n_context:
-            return
         self.refreshed_at = round
         if self.queries.make_candidates(round + 1, theta, self.largest_slope):
             self.track()
-        moving = [each for each in (self.queries, self.targets)[: 2 - self.are_one] if each.follows]
-        if not moving or not len(self.gp.observed):
-            return
-        rng = make_rng()
+        return (self.queries.follows or self.targets.follows) and len(self.gp.observed) > 0
+
+    def follow(self, rng: np.random.Generator, utility: Utility | None, learned: bool) -> None:
+        """Move the candidates that follow the posterior around the incumbents.
+
+        Parameters
+        ----------
+        rng : Generator
+            Random generator of the candidates of this round.
+        utility : Utility or None
+            Discount of means for failures and limits, see :class:`PosteriorIncumbents`.
+        learned : bool
+            Whether hyperparameters were refitted since the last round.
+        """
         incumbents = PosteriorIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, utility=utility()
+            self.targets, self.gp, optimistic=self._optimistic, utility=utility
         )
-        for each in moving:
+        for each in (self.queries, self.targets)[: 2 - self.are_one]:
+            if not each.follows:
+                continue
             if learned and self._over_tasks:
                 each.resample_all()  # the old hyperparameters had other incumbents
             first = 0 if each is self.queries else len(self.queries.rows)
@@ -809,14 +804,14 @@ class OutcomeModels:
         # By name: the model, the number of events it has observed, and its expected answers.
         self._known: dict[str, tuple[Model, int, ExpectedAnswers]] = {}
 
-    def model_of(self, name: str, record: Run, options: ModelOptions) -> Model:
+    def model_of(self, name: str, run: Run, options: ModelOptions) -> Model:
         """Return the model of an outcome, given all events of a run.
 
         Parameters
         ----------
         name : str
             Name of the outcome.
-        record : Run
+        run : Run
             The run.
         options : ModelOptions
             Options of the model of f.
@@ -824,15 +819,15 @@ class OutcomeModels:
         # Removed until it is complete: after an interruption the next call starts a new model.
         known = self._known.pop(name) if name in self._known else None
         model, n_seen, expected = known or (self._new(options), 0, ExpectedAnswers())
-        for i, (kind, *rest) in enumerate(record.events[n_seen:], n_seen):
+        for i, (kind, *rest) in enumerate(run.events[n_seen:], n_seen):
             if kind == "outcomes" and rest[1].get(name) is not None:
-                stratum = record.stratum_of_last(i)
+                stratum = run.stratum_of_last(i)
                 model = model.with_effects() if stratum else model
                 expected.forget()
                 model.observe(self._queries.rows_of_query(rest[0]), rest[1][name], stratum=stratum)
                 if model.is_due:
                     model = model.refit()
-        self._known[name] = model, len(record.events), expected
+        self._known[name] = model, len(run.events), expected
         return model
 
     def _new(self, options: ModelOptions) -> Model:
@@ -848,18 +843,19 @@ class OutcomeModels:
         return self._make(self._feedback.row_kernel(), options=own)
 
     def constraints(
-        self, limits: Any, record: Run, options: ModelOptions, pending: Sequence[Any]
+        self, run: Run, options: ModelOptions, expecting: bool
     ) -> OutcomeConstraints | None:
-        """Return the limits with their posteriors, given the expected answers to pending queries.
+        """Return the limits of a run with their posteriors; None if no outcome was measured.
 
-        None without limits, before the first observation, and if no outcome was measured.
+        With ``expecting`` these are given the expected answers to the queries being evaluated.
         """
-        if not limits or not record.n_observations:
+        if not run.n_observations:
             return None
+        pending = run.evaluating if expecting else []
         row_sets = [self._queries.rows_of_query(query) for query in pending]
         known = []
-        for name, ends in checked_limits(limits).items():
-            if not (model := self.model_of(name, record, options)).n_answers:
+        for name, ends in checked_limits(run.params.limits).items():
+            if not (model := self.model_of(name, run, options)).n_answers:
                 continue
             noises = np.full(len(pending), model.alpha + model.model_noise)
             *_, expected = self._known[name]

@@ -276,7 +276,7 @@ class Stop(StopRule):
         reason : str
         """
         with optimizer._lock:
-            model, run = optimizer._model, optimizer._run
+            model, run = optimizer._model, optimizer.run_
             is_learned = model is not None and model.learns
             risks = self.risks(run.n_observations, is_learned, optimizer.n_features_in_)
             comparison = None if risks is None else optimizer._comparison(optimizer.recommend())
@@ -545,7 +545,7 @@ def gap_later(
         return lambda: nan
     if by_interval:
         return partial(float, comparison.interval_gap())
-    rng = gap_rng(search._run.seed, search._run.n_told)
+    rng = gap_rng(search.run_.seed, search.run_.n_told)
     return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
 
 

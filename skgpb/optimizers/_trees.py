@@ -31,6 +31,7 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, exceeds, levelled
 from skgpb._core._tree import Tree
 from skgpb.domains import Cell
+from skgpb.domains.arms import Region
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import deepest_cut, partition_of_box, rows_of_points
 from skgpb.domains.partition import (
@@ -40,7 +41,6 @@ from skgpb.domains.partition import (
     deepest_level,
     points_per_axis,
 )
-from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
@@ -522,7 +522,7 @@ class Partitioned(BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         shape = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
         arrays = {name: getattr(self._tree, name) for name in shape}
-        return Bunch(**arrays, reward_sum=self._run.sign.convert(self._tree.reward_sum))
+        return Bunch(**arrays, reward_sum=self.run_.sign.convert(self._tree.reward_sum))
 
 
 class CellSearch(Partitioned[Cell]):
@@ -533,15 +533,15 @@ class CellSearch(Partitioned[Cell]):
     @property
     def _cutting(self) -> Cutting:
         """Parameters for cutting the domain into cells."""
-        run = self._run
+        run = self.run_
         return Cutting.of(run.params, run.space)
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        return self._cutting.box(self._run.params.bounds)
+        return self._cutting.box(self.run_.params.bounds)
 
     def _begin_checks(self) -> None:
         self._cutting.check(self.n_features_in_)
-        check_variation(self._run.params.variation)
+        check_variation(self.run_.params.variation)
 
     @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
@@ -557,7 +557,7 @@ class CellSearch(Partitioned[Cell]):
         If failures depend on the cell, cells that always failed are split, and a cell that is
         unlikely to succeed is returned only if no other cell is left.
         """
-        run = self._run
+        run = self.run_
         domain, pending, node = self.domain_, run.pending, -1
         chances = run.chances_of_regions(self.bounds_)
         if chances is not None:
@@ -573,7 +573,7 @@ class CellSearch(Partitioned[Cell]):
 
     def _best(self, context: np.ndarray | None = None) -> Cell:
         """Return the split cell with the highest mean on the deepest level with split cells."""
-        outcomes = self._run.outcomes_of_regions(self.bounds_)
+        outcomes = self.run_.outcomes_of_regions(self.bounds_)
         nodes = self.domain_.deepest_split_nodes(
             outcomes.always_failed if outcomes else frozenset()
         )
@@ -724,7 +724,7 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Q:
         """Return the best region by the posterior, of a depth of at most ``finest_depth``."""
-        domain, outcomes = self.domain_.copy(), self._run.outcomes_of_regions(self.bounds_)
+        domain, outcomes = self.domain_.copy(), self.run_.outcomes_of_regions(self.bounds_)
         front, possible = self.domain_.front(finest_depth), None
         if outcomes is not None:
 
@@ -735,14 +735,14 @@ class RegionSearch(GaussianProcessOptimizer[Q]):
             which = np.flatnonzero(among(front))
             if len(which):
                 front, possible = [front[i] for i in which.tolist()], among
-        front = prune_to_beam(front, self._slots_of(front), self._gp.posterior, caution)
-        unit = self._model.tie_scale
-        return best_by_posterior(self._gp, domain, front, finest_depth, caution, unit, possible)
+        gp, unit = self._model.process, self._model.tie_scale
+        front = prune_to_beam(front, self._slots_of(front), gp.posterior, caution)
+        return best_by_posterior(gp, domain, front, finest_depth, caution, unit, possible)
 
     # -- suboptimality gap --------------------------------------------------------------------
 
     def _comparison(self, best: Any) -> Refined:
-        gp, rows = self._gp.copy(), self.domain_.rows_of_query(best)
+        gp, rows = self._model.process.copy(), self.domain_.rows_of_query(best)
         known = gp, rows, self._widths, self._model.possible(gp)
         return Refined(self.domain_.copy(), self._finest_depth, *known)
 
@@ -924,7 +924,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
             firsts.append(first)
             slots += [slot, *range(leaves, self._tree.n_leaves)]
             row_sets += self.domain_.row_sets(first, self._tree.n_nodes)
-        self._gp.track(row_sets, slots)
+        self._model.process.track(row_sets, slots)
         return firsts
 
     @property
@@ -952,18 +952,19 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         return slots[front]
 
     def _best_of(self, nodes: np.ndarray) -> int:
-        means = self._gp.moments([self.domain_.row_set(node) for node in nodes.tolist()])
-        return argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
+        gp = self._model.process
+        means = gp.moments([self.domain_.row_set(node) for node in nodes.tolist()])
+        return argmax_first((means - gp.offset) / gp.scale, self._model.tie_scale)
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
         best = super()._best_by_posterior(finest_depth, caution)
-        run = self._run
+        run = self.run_
         domain, on_grid = (
             self.domain_,
             run.params.max_depth is not None and best.depth == self._finest_depth,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
-            warn_of_grid(self._gp, domain, best, self.bounds_, run.space)
+            warn_of_grid(self._model.process, domain, best, self.bounds_, run.space)
         return best
 
     # -- state ------------------------------------------------------------------------------
@@ -975,8 +976,9 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         )
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.row_set(0).shape[1])
-        self._gp.sizes = self.domain_.sizes
-        self._gp.reset_evaluator()
+        gp = self._model.process
+        gp.sizes = self.domain_.sizes
+        gp.reset_evaluator()
         self._update_derived_values()
         self._track()
 
@@ -986,7 +988,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     @property
     def _moments(self) -> Moments:
         """Posterior moments of the tracked cells."""
-        return self._gp.posterior.known_moments()
+        return self._model.process.posterior.known_moments()
 
     @_moments.setter
     def _moments(self, moments: Moments) -> None:
@@ -995,7 +997,8 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     def _track(self, moments: Moments | None = None) -> None:
         """Track every leaf in its slot; ``moments`` are their moments, if given."""
         row_sets = self.domain_.row_sets(0, self._tree.n_nodes)
-        self._gp.track([row_sets[node] for node in self._tree.leaves.tolist()], moments=moments)
+        leaves = [row_sets[node] for node in self._tree.leaves.tolist()]
+        self._model.process.track(leaves, moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         """Return the deepest level at which cells are split, for a kernel of answers."""
@@ -1003,7 +1006,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _query_kernel(self) -> Kernel:
         """Return the covariance of the answers of the oracle."""
-        run = self._run
+        run = self.run_
         box, space = self.bounds_, run.space
         if run.params.pool is None or isinstance(run.params.feedback, Kernel):
             counts = self._cutting.counts(len(box))
@@ -1026,14 +1029,12 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
 
     def _variation_bound(self) -> np.ndarray:
         """Return delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
-        n = self.max_depth_ + 2
-        run = self._run
+        n, gp = self.max_depth_ + 2, self._model.process
+        run = self.run_
         if run.params.variation != "kernel":
-            return given_variation(run.params.variation, n) / self._gp.scale
+            return given_variation(run.params.variation, n) / gp.scale
         factor = self._norm.deviations_within(self._log_regions)
-        return factor * answer_deviations(
-            self._gp, self.domain_, n, not is_stationary(self._gp.kernel)
-        )
+        return factor * answer_deviations(gp, self.domain_, n, not is_stationary(gp.kernel))
 
 
 def is_stationary(kernel: Kernel) -> bool:
@@ -1194,7 +1195,7 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
         self._renew_constants()
 
     def _may_split(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._run.n_told)
+        return self._guard.admits(self._tree, leaves, self.max_active, self.run_.n_told)
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":

@@ -87,7 +87,7 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
             return linear_information(covariance / unit**2, std, noise, variance / unit**2)
         maxima = posterior.once("maxima", lambda: self._sample_maxima(posterior))
         # "auto" is "noiseless", eq. 7, if the user gives one number as noise variance.
-        run = self._run
+        run = self.run_
         known = run.params.alpha is not None and not callable(run.params.alpha)
         ignored = self.information == "noiseless" or (self.information == "auto" and known)
         counted = None if ignored else noise
@@ -110,12 +110,13 @@ class MaxValueSearch(BaseIndirectSearch[Asked]):
     @property
     def _unit(self) -> float:
         """Largest prior standard deviation of f, the unit in which information is computed."""
-        return float(np.sqrt(self._gp.kernel.base.diag(self.targets_.points).max())) or 1.0
+        kernel = self._model.process.kernel.base
+        return float(np.sqrt(kernel.diag(self.targets_.points).max())) or 1.0
 
     def _scores(self, round: Round) -> np.ndarray:
         values = self.acquisition(round)
         silent = round.once("silent", lambda: not values.max() > TIE_TOLERANCE)
-        if silent and self._run.n_told:
+        if silent and self.run_.n_told:
             # No answer is informative about f*, although f is uncertain: ask for the least certain
             # answer (decision D-C12).
             values = round.std / round.once("unit", lambda: self._unit)
@@ -204,10 +205,10 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
 
     @property
     def _seeks_cells(self) -> bool:
-        return isinstance(self._run.params.targets, Cells)
+        return isinstance(self.run_.params.targets, Cells)
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        run = self._run
+        run = self.run_
         given = run.params.targets
         if not self._seeks_cells:
             return super()._make_targets(kernel)
@@ -232,7 +233,7 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
         if not self._seeks_cells:
             return super()._best(context)
         cells = [self._best_region(sides) for sides in self.targets_.sizes]
-        means = self._gp.moments([self._functionals_at(cell.points) for cell in cells])
+        means = self._model.process.moments([self._functionals_at(cell.points) for cell in cells])
         return cells[argmax_first(means)]
 
 

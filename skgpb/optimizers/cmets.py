@@ -298,21 +298,21 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
         round, values = self._scored_round()
         unit = min(1.0, 1.0 / float(round.cost.max()))
-        return self._cells.available(self._run.pending)[argmax_first(values, unit)]
+        return self._cells.available(self.run_.pending)[argmax_first(values, unit)]
 
     def _round(self, pending: list[Any]) -> Round:
-        cells = self._cells.available(self._run.pending)
+        cells = self._cells.available(self.run_.pending)
         rows = self.domain_.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
         costs = np.array([cell.cost for cell in cells])
         of_levels = super()._round(pending)
         return of_levels.at(self._expected_posterior(pending), rows, self._noises_of(cells), costs)
 
     def _initial_query(self, n: int, known: np.ndarray, failed: np.ndarray) -> IndirectCell | None:
-        return self._cells.farthest(self._run.pending) if are_fewer(n, known) else None
+        return self._cells.farthest(self.run_.pending) if are_fewer(n, known) else None
 
     @property
     def _settings(self) -> np.ndarray:
-        return np.array([cell.a for cell in self._cells.available(self._run.pending)])
+        return np.array([cell.a for cell in self._cells.available(self.run_.pending)])
 
     def _begin(self) -> None:
         super()._begin()
@@ -333,7 +333,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of cells: ``conditional``, learned from pairs, or of ``window``."""
         self._last_column = None
-        run = self._run
+        run = self.run_
         if run.params.conditional is not None:
             kernel = super()._query_kernel(X, A)
             if isinstance(kernel, ConditionalMean) and kernel.A is not None:
@@ -360,7 +360,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     def _find_last_column(self, q: int) -> None:
         root = None if self._query_box is None else len(self._query_box)
         if root is None:
-            root = q - (self._run.params.scale is not None)
+            root = q - (self.run_.params.scale is not None)
         if q == root + 1:
             self._last_column = "scale"
         elif q != root:
@@ -369,7 +369,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
             )
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray:
-        run = self._run
+        run = self.run_
         own, root = run.params, self._query_box
         by_root = own.bounds is None and own.location is None and own.conditional is None
         if not by_root or root is None or X is not None:
@@ -386,7 +386,7 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
         elif root is None:
             root = self.bounds_
         column = None
-        run = self._run
+        run = self.run_
         if self._last_column == "width":
             window = CellWindow(root[:, 1] - root[:, 0], run.params.location)
             kernel.set_params(location=window.location, scale=window.scale)

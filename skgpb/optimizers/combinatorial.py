@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core import _knapsack
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb.domains.allocations import Allocation, AllocationSet
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.feedback import successes_in
 from skgpb.optimizers import _loop as loop
@@ -509,7 +509,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     @property
     def _has_names(self) -> bool:
         """True if the user has named every campaign of the run."""
-        return all(map(_is_named, self._params.optimizers))
+        return all(map(_is_named, self.run_.params.optimizers))
 
     @reading_log
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -562,7 +562,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
-        run = self._run
+        run = self.run_
         priced, names = run.params.costs is None, [*self.named_optimizers_]
         costs = costs_of_arms(run.params.costs, [each.rows for each in arms], names)
         self.domain_: AllocationSet = AllocationSet(
@@ -572,7 +572,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         self._table()
         # Size of the largest initial design that is complete.
         self._filled = 0
-        run.seed = [optimizer._run.seed for optimizer in self.optimizers_]
+        run.seed = [optimizer.run_.seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
         """Return the costs with the present ``budget``, which may change between rounds."""
@@ -591,9 +591,9 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             self.optimizers_, self.domain_.columns(X), y.T, strict=True
         ):
             optimizer.fit(x, rewards)
-        run = self._run
+        run = self.run_
         run.n_fitted = len(y)
-        run.seed = [optimizer._run.seed for optimizer in self.optimizers_]
+        run.seed = [optimizer.run_.seed for optimizer in self.optimizers_]
 
     def _snapshot(self) -> dict[str, Any]:
         campaigns = [(each._events, each._snapshot()) for each in self.optimizers_]
@@ -602,13 +602,13 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
         for optimizer, (log, own) in zip(self.optimizers_, snapshot["campaigns"], strict=True):
-            optimizer._run.events = log
+            optimizer.run_.events = log
             optimizer._restore(own)
 
     @property
     def _fitted_allocations(self) -> np.ndarray:
         """Allocations (n_fitted, n_features) given to ``fit`` with their rewards."""
-        run = self._run
+        run = self.run_
         return run.events[0][1] if run.n_fitted else np.empty((0, self.n_features_in_))
 
     def _checked_optimizers(self) -> list[tuple[str, Search]]:
@@ -693,7 +693,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         n_initial = max(optimizer._n_initial for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None
-        run = self._run
+        run = self.run_
         evaluated = run.evaluating
         asked = [query.points for query in (*run.told_queries(), *evaluated)]
         known = np.concatenate([self._fitted_allocations, *asked])
@@ -706,14 +706,14 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     def _best_allocation(self) -> Allocation:
         table, chances = self._table(), self._chances()
-        run = self._run
+        run = self.run_
         excluded = {allocation.indices for allocation in run.pending}
         posteriors = []
         for i, (optimizer, known) in enumerate(zip(self.optimizers_, chances, strict=True)):
             pending = list({each.arms[i]: None for each in run.pending})
             posterior, rows = optimizer.posterior(pending=pending), optimizer.domain_.rows
             if known is not None:
-                gp = optimizer.surrogate_.process_
+                gp = optimizer._model.process
                 posterior = weight_by_success(posterior, known, (rows, rows), gp)
             posteriors.append(posterior)
         # Upper bounds and draws are values of f: their sum over campaigns is a value of the total.
@@ -794,7 +794,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             optimizer.surrogate_.predict_tracked()[: len(optimizer.domain_.rows)]
             for optimizer in self.optimizers_
         ]
-        table, run, values = self._table(), self._run, np.concatenate(means)
+        table, run, values = self._table(), self.run_, np.concatenate(means)
         every = np.ones(len(table.flat), dtype=bool)
         possible = self._arm_mask(SuccessProbabilities.feasible_mask, self._chances(), every)
         answered = {query.points.tobytes() for query in run.told_queries()}
@@ -825,11 +825,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
                 SuccessProbabilities(rows, succeeded, each.domain_.rows) for rows, each in columns
             ]
 
-        found = self._run.outcomes(self._fitted_allocations, lambda query: query.points[0], learn)
+        found = self.run_.outcomes(self._fitted_allocations, lambda query: query.points[0], learn)
         if found is None:
             return [None] * len(self.optimizers_)
         return [
-            each if each.depends_on_query and optimizer._run.n_observations else None
+            each if each.depends_on_query and optimizer.run_.n_observations else None
             for each, optimizer in zip(found, self.optimizers_, strict=True)
         ]
 
@@ -915,12 +915,12 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         """Tell every campaign its reward, and record in the log which refits failed."""
         parts = self.domain_.parts_of(query)
-        run = self._run
+        run = self.run_
         for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
             if reward[i] is None:
                 continue
             optimizer.tell(part, reward[i], None if isnan(alpha[i]) else alpha[i])
-            kind, *when = optimizer._run.events[-1]
+            kind, *when = optimizer.run_.events[-1]
             if kind == "unlearned":
                 run.events.append((kind, *when, i))
         cost = self.domain_.cost_of(query)
@@ -950,7 +950,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         numbers = [(name, np.float64, (n,)) for name in names]
         boxes, choices = ("descriptor", np.float64, (2 * d,)), ("choice", np.intp, (n,))
         dtype = [("round", np.intp), boxes, choices, *numbers]
-        rows = self._run.first_events(self._dirty).history
+        rows = self.run_.first_events(self._dirty).history
         out = np.array([(i, *row[:2], *nothing) for i, row in enumerate(rows, 1)], dtype=dtype)
         told = np.array([told for _, _, told in rows], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):

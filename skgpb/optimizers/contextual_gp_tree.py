@@ -26,10 +26,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._ties import tied
+from skgpb.domains.arms import PointsQuery, Region
 from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
-from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers import _loop as loop
@@ -263,8 +263,8 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _best(self, context: Any = None) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
-        means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
-        means, outcomes = means / self._gp.scale, self._run.outcomes_of_regions(self.bounds_)
+        gp, outcomes = self._model.process, self.run_.outcomes_of_regions(self.bounds_)
+        means = gp.moments([self.domain_.candidate(node, context) for node in nodes]) / gp.scale
         if outcomes is not None:
             possible = outcomes.feasible_mask(self._boxes(nodes, context))
             means = np.where(possible, means, means - LAST)
@@ -278,7 +278,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _choose(self, context: Any) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
-        run = self._run
+        run = self.run_
         t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         width, leaves = sqrt(self._beta(t)), self._tree.n_leaves
@@ -323,7 +323,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Score]:
         """Return the score (equation 5.9) of the candidate of each cell, in normalised units."""
-        run = self._run
+        run = self.run_
         gp = self._model.fantasize(map(self.domain_.rows_of_query, run.pending))
         row_sets = [self.domain_.candidate(node, context) for node in nodes]
         mean, std = gp.moments(row_sets, std=True)
@@ -348,7 +348,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     def _expand(self, node: int, context: np.ndarray) -> np.ndarray:
         """Lines 7 and 8: split a cell, and keep its candidate as its x_bar; return the children."""
         self._bar[node] = len(self._bar)
-        self._gp.track([self.domain_.candidate(node, context)], [self._bar[node]])
+        self._model.process.track([self.domain_.candidate(node, context)], [self._bar[node]])
         first = self.domain_.joint.split(node)
         children = np.arange(first, self._tree.n_nodes)
         self._parent_of += [node] * len(children)
@@ -363,7 +363,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._run.close(query, reward, *self._model.to_user_units(mean, var), refined)
+        self.run_.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Return the node of the largest value; ties to the lowest depth, then the lowest index."""
@@ -373,7 +373,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     # -- state ------------------------------------------------------------------------------
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        run = self._run
+        run = self.run_
         if (run.params.bounds is None) != (run.params.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then derives both from X, "
@@ -387,7 +387,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         return np.concatenate([contexts, check_bounds(run.params.bounds)])
 
     def _resolved_n_context(self) -> int:
-        run = self._run
+        run = self.run_
         if run.context_space is not None:
             return run.context_space.n_axes
         given = run.params.context_bounds
@@ -400,7 +400,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
                 f"action; got n_context={self._resolved_n_context()}"
             )
-        run = self._run
+        run = self.run_
         checked_depth(run.params.max_depth, run.params.n_children)
         check_variation(run.params.variation)
         self._query_kernel()
@@ -411,7 +411,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         self._bar: dict[int, int] = {}  # node -> slot of its x_bar
         self._parent_of: list[int] = [-1]  # node -> parent, -1 for the root
         prior, counts = self._query_kernel(), self._counts()
-        run = self._run
+        run = self.run_
         given = checked_depth(run.params.max_depth, run.params.n_children)
         of_points = PriorOfPoints(prior, run.space)
         self._constants = Constants.from_prior(
@@ -439,34 +439,34 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
     @property
     def _bars(self) -> tuple[Any, ...]:
         """Rows and offsets of the tracked candidates, with their cached moments."""
-        tracked = self._gp.tracked
-        return tracked.rows, tracked.offsets, *self._gp.posterior.known_moments()
+        gp = self._model.process
+        return gp.tracked.rows, gp.tracked.offsets, *gp.posterior.known_moments()
 
     @_bars.setter
     def _bars(self, bars: tuple[Any, ...]) -> None:
         rows, offsets, mean, var, upto = bars
         tracked = Functionals.between(rows, offsets)
         row_sets = [tracked[i] for i in range(len(tracked))]
-        self._gp.track(row_sets, moments=(mean, var, upto))
+        self._model.process.track(row_sets, moments=(mean, var, upto))
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""
-        run = self._run
+        run = self.run_
         own, counts = run.params, self._counts()
         return kernel_of_regions(own.feedback, own.kernel, counts, self.bounds_, run.space)
 
     def _counts(self) -> tuple[int, ...]:
         """Return the number of representatives along each side, 1 for the sides of a context."""
         n, d = self._resolved_n_context(), self.n_features_in_
-        run = self._run
+        run = self.run_
         if run.params.feedback == "center":
             return (1,) * d
         return (1,) * n + points_per_axis(run.params.n_representatives, d - n, run.actions)
 
     def _update_derived_values(self) -> None:
         """Recompute g_h and V_h for h = 0..max_depth + 1, in normalised units."""
-        n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
-        run = self._run
+        n, kernel = self.max_depth_ + 2, self._model.process.kernel
+        run = self.run_
         prior, everywhere = PriorOfPoints(kernel, run.space), not kernel.base.is_stationary()
 
         def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -481,4 +481,4 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
                 self._g, self._norm.guarantee.failure_probability
             )
         else:
-            self._variation = given_variation(run.params.variation, n) / self._gp.scale
+            self._variation = given_variation(run.params.variation, n) / self._model.process.scale

@@ -71,7 +71,7 @@ class ESTOptimizer(Search):
     optimum: float | None = None
 
     _seeks_simple_regret = True
-    _are_standard_scores = True
+    _unit_of_scores = "standard"
 
     _parameter_constraints = {"optimum": [Real, None]}
 
@@ -81,6 +81,6 @@ class ESTOptimizer(Search):
         if self.optimum is None:
             m = expected_maximum(posterior.mean, posterior.std)
         else:
-            m = (self._run.sign.convert(self.optimum) - posterior.offset) / posterior.scale
+            m = (self.run_.sign.convert(self.optimum) - posterior.offset) / posterior.scale
         # A given optimum may be below the largest posterior mean, which then takes its place.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

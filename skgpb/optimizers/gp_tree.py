@@ -25,8 +25,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
 from skgpb.domains import Cell
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.partition import BoxPartition, sample_cells
-from skgpb.domains.query import PointsQuery
 from skgpb.optimizers._run import AT_START
 from skgpb.optimizers._trees import (
     ADAPTIVE,
@@ -149,7 +149,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _choose(self, context: np.ndarray | None) -> Cell:
         """Lines 2 to 6: refine the best leaf until one is to be evaluated."""
-        run = self._run
+        run = self.run_
         t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
@@ -179,12 +179,12 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        expected = self._model.fantasize(map(self.domain_.rows_of_query, self._run.pending))
+        expected = self._model.fantasize(map(self.domain_.rows_of_query, self.run_.pending))
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: return the leaf of the largest index, equations 3.1 and 3.2."""
-        run = self._run
+        run = self.run_
         beta = self._beta(run.n_told + 1 + len(run.pending))
         return self._tree.best_bound_within_parent(posterior, beta, self._variation, excluded)
 
@@ -194,7 +194,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         ``expected`` is the posterior given the expected answers to pending queries.
         """
         (first,) = self._expand_all([node])
-        if expected is not self._gp:
+        if expected is not self._model.process:
             children = range(first, self._tree.n_nodes)
             expected.track(self.domain_.row_sets(first, children.stop), children)
 
@@ -207,7 +207,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         for node in nodes:
             first = self.domain_.split(node)
             children = range(first, self._tree.n_nodes)
-            self._gp.track(self.domain_.row_sets(first, children.stop), children)
+            self._model.process.track(self.domain_.row_sets(first, children.stop), children)
             firsts.append(first)
         self._refined = True
         return firsts
@@ -220,7 +220,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._run.close(query, reward, *self._model.to_user_units(mean, var), refined)
+        self.run_.close(query, reward, *self._model.to_user_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)
@@ -233,12 +233,12 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _track(self, moments: Moments | None = None) -> None:
         """Track every cell, in the order of the nodes."""
-        self._gp.track(self.domain_.row_sets(0, self._tree.n_nodes), moments=moments)
+        self._model.process.track(self.domain_.row_sets(0, self._tree.n_nodes), moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         prior, given = self._point_kernel(kernel), cutting.given_depth()
         self._constants = Constants.from_prior(
-            self._horizon.n, self._run.params.n_children, self.bounds_, prior, given
+            self._horizon.n, self.run_.params.n_children, self.bounds_, prior, given
         )
         return self._constants.max_depth
 
@@ -248,14 +248,14 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Return the prior covariance of f between points, given the kernel of the answers."""
-        run = self._run
+        run = self.run_
         if run.params.pool is not None:
             return kernel
         return PriorOfPoints(kernel, run.space)
 
     def _variation_bound(self) -> np.ndarray:
         """Return V_h for h = 0..max_depth + 1, in normalised units."""
-        if self._run.params.variation != "theory":
+        if self.run_.params.variation != "theory":
             return super()._variation_bound()
         return self._constants.variation(
             self._deviations(), self._norm.guarantee.failure_probability
@@ -263,10 +263,10 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
 
     def _deviations(self) -> np.ndarray:
         """Return g_h of Claim 2 for h = 0..max_depth + 1."""
-        n, everywhere = self.max_depth_ + 2, not is_stationary(self._gp.kernel)
+        n, everywhere = self.max_depth_ + 2, not is_stationary(self._model.process.kernel)
         if type(self.domain_) is not BoxPartition:
-            return answer_deviations(self._gp, self.domain_, n, everywhere)
-        prior = self._point_kernel(self.surrogate_.kernel_)
+            return answer_deviations(self._model.process, self.domain_, n, everywhere)
+        prior = self._point_kernel(self._model.process.kernel)
 
         def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
             return sample_cells(self.bounds_, self._tree.n_children, depth, everywhere)

@@ -31,10 +31,10 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._posterior import Posterior
 from skgpb._core._ties import argmax_first, tied
 from skgpb.domains import Ball
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.balls import Balls
 from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import points_per_axis
-from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
 from skgpb.optimizers._gaussian import ModelParameters
 from skgpb.optimizers._run import AT_START
@@ -217,7 +217,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     # -- Algorithm 2 ------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        run = self._run
+        run = self.run_
         own, self._horizon = run.params, Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
         self._following = nan  # beta of the next round, set by the first answer
@@ -234,7 +234,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _choose(self, context: np.ndarray | None) -> Ball:
         """Lines 2 to 7: shrink the ball of the largest index until one is to be evaluated."""
-        run = self._run
+        run = self.run_
         t = run.n_told + 1 + len(run.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
@@ -261,7 +261,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _shrink_failing_balls(self) -> set[int]:
         """Shrink the balls that always failed; return the indices of balls likely to fail."""
-        chances = self._run.chances_of_regions(self.bounds_)
+        chances = self.run_.chances_of_regions(self.bounds_)
         if chances is None:
             return set()
         failed = chances.among(chances.always_failed, self._boxes())
@@ -275,7 +275,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _refine(self, t: int, beta: float) -> None:
         """Lines 2 to 5 and 11 to 13: shrink the best ball until one is to be evaluated."""
-        posterior = self._gp.posterior
+        posterior = self._model.process.posterior
         while True:
             ball = self._best_ball(posterior, beta, self._variation)
             if not self._should_shrink(ball, posterior, beta) or not self._may_shrink(t):
@@ -311,15 +311,15 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         added = self.domain_.shrink(ball)
         self._refined = True
         # The answer to a ball changes with its radius, but not f at its centre.
-        changed = [ball] if self._run.params.feedback != "center" else []
+        changed = [ball] if self.run_.params.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
-            self._gp.track([self.domain_.rows_of_query(self.domain_.ball(each))], [each])
+            self._model.process.track([self.domain_.rows_of_query(self.domain_.ball(each))], [each])
 
     def _observe(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: observe the reward of a ball or point."""
         # First, because it may call the user's function: if that raises, nothing has changed.
-        run = self._run
+        run = self.run_
         self._following = self._beta(run.n_told + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # If the ball has shrunk since ``ask`` returned it, the answer is about the larger ball.
@@ -337,7 +337,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Refit if that is due, and do lines 2 to 5 of the next round."""
         super()._learn()
         self._settled = self.domain_.depth.copy()
-        t = self._run.n_told + 1
+        t = self.run_.n_told + 1
         if self.anytime or t <= self._horizon.n:
             self._follow_horizon(t)
             following = self._following if callable(self.beta) else self._beta(t)
@@ -347,10 +347,9 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Return the smallest ball at the last evaluation; ties go to the highest mean."""
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
-        means = self._gp.moments([self.domain_.rows_of_query(ball) for ball in balls])
-        return balls[
-            argmax_first((means - self._gp.offset) / self._gp.scale, self._model.tie_scale)
-        ]
+        gp = self._model.process
+        means = gp.moments([self.domain_.rows_of_query(ball) for ball in balls])
+        return balls[argmax_first((means - gp.offset) / gp.scale, self._model.tie_scale)]
 
     # -- the constants of Appendix D --------------------------------------------------------
 
@@ -378,7 +377,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _find_constants(self) -> None:
         """Set r_min, the number of halvings, and W."""
         diameter, a = self.domain_.covering.diameter, self._exponent
-        run = self._run
+        run = self.run_
         if run.params.r_min is None:
             self.r_min_: float = (
                 0.5 * diameter * float(self._horizon.n) ** (-(1.0 + 1.0 / a) / (2.0 * a))
@@ -393,7 +392,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _update_derived_values(self) -> None:
         """Recompute W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.domain_.covering.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
-        run = self._run
+        run = self.run_
         if isinstance(run.params.variation, str):
             self._variation = self._variation_bound(radii)
             return
@@ -404,11 +403,11 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         else:
             c, exponent = run.params.variation
             given = c * radii**exponent
-        self._variation = given / self._gp.scale
+        self._variation = given / self._model.process.scale
 
     def _variation_bound(self, radii: np.ndarray) -> np.ndarray:
         """Return W(r) for all radii, from the kernel or by Claim 7."""
-        if self._run.params.variation == "theory":
+        if self.run_.params.variation == "theory":
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
@@ -431,7 +430,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
                 row_set = self.domain_.rows_of_query(balls.ball_at(center, depth))
             else:
                 row_set = self._rows_of(balls.place(center[None]))
-            of = self._gp.deviations_from(row_set)
+            of = self._model.process.deviations_from(row_set)
 
             def deviations(t: Any, center: Any = center, of: Any = of) -> Any:
                 return of(self._rows_of(balls.within(center, depth, t)))
@@ -474,7 +473,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             return False
         if len(self.domain_) < share:
             return True
-        if self._run.n_told == 0 and not self._guarded:
+        if self.run_.n_told == 0 and not self._guarded:
             self._guarded = True
             warn(
                 f"there are {len(self.domain_)} balls before the first evaluation: for now they "
@@ -517,7 +516,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return Bunch(**self.domain_.arrays())
 
     def _begin_checks(self) -> None:
-        run = self._run
+        run = self.run_
         if run.params.metric == "euclidean" and run.params.feedback != "center":
             raise ValueError(
                 "feedback must be 'center' with metric='euclidean', because its balls are not "
@@ -534,7 +533,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _counts(self) -> tuple[int, ...]:
         """Return the number of representatives along each side of a ball."""
-        run = self._run
+        run = self.run_
         d, feedback = self.n_features_in_, run.params.feedback
         if isinstance(feedback, str) and feedback == "center":
             return (1,) * d
@@ -542,7 +541,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
 
     def _query_kernel(self) -> Kernel:
         """Return the kernel of the answers to queries, over box descriptors."""
-        own, counts, space = self._run.params, self._counts(), self._run.space
+        own, counts, space = self.run_.params, self._counts(), self.run_.space
         kernel = own.kernel
         if space is not None and space.uses_columns:
             kernel = kernel_on_settings(kernel, space)
@@ -555,4 +554,4 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
     def _track(self) -> None:
         """Track every ball; its slot is its index."""
         balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
-        self._gp.track([self.domain_.rows_of_query(ball) for ball in balls])
+        self._model.process.track([self.domain_.rows_of_query(ball) for ball in balls])

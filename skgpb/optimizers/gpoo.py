@@ -25,7 +25,7 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb.domains import Cell
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.feedback import RowAverage
 from skgpb.optimizers import _loop as loop
@@ -130,7 +130,7 @@ class GPOOOptimizer(PartitionSearch):
     def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if not isinstance(reward, RowAverage):
             return super()._validate_answer(query, reward, alpha)
-        if self._run.params.pool is not None:
+        if self.run_.params.pool is not None:
             raise ValueError(
                 "count must be None with a pool, whose cells have a known number of rows"
             )
@@ -142,12 +142,12 @@ class GPOOOptimizer(PartitionSearch):
     @property
     def _small_cells(self) -> list[int]:
         """Nodes of the cells that have fewer than ``min_members`` rows by their counts."""
-        run = self._run
+        run = self.run_
         few = [query for query, n in run.rows.items() if n < run.params.min_members]
         return [node for node in map(self.domain_.node_of, few) if node >= 0]
 
     def _best_by_posterior(self, finest_depth: int, caution: float) -> Cell:
-        run = self._run
+        run = self.run_
         counted = {query: n for query, n in run.rows.items() if isinstance(query, Cell)}
         if not counted:
             return super()._best_by_posterior(finest_depth, caution)
@@ -160,16 +160,17 @@ class GPOOOptimizer(PartitionSearch):
         cells = sorted(enough, key=lambda cell: (cell.depth, cell.index))
         if not cells:
             return self.domain_.cell(0)
-        mean, std = self._gp.moments([self.domain_.rows_of_query(cell) for cell in cells], std=True)
-        value = (mean - self._gp.offset - caution * std) / self._gp.scale
+        gp = self._model.process
+        mean, std = gp.moments([self.domain_.rows_of_query(cell) for cell in cells], std=True)
+        value = (mean - gp.offset - caution * std) / gp.scale
         return cells[argmax_first(value, self._model.tie_scale)]
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: return the leaf of the largest b-value."""
-        run = self._run
-        pending, gp = run.pending, self._gp
+        run = self.run_
+        pending, gp = run.pending, self._model.process
         beta = self._beta(run.n_told + 1 + len(pending))
         if below := self._small_cells:
             excluded = np.zeros(self._tree.n_nodes, np.uint8) if excluded is None else excluded
@@ -183,7 +184,7 @@ class GPOOOptimizer(PartitionSearch):
 
         An average is certain enough if half of its confidence interval is at most delta(h).
         """
-        run = self._run
+        run = self.run_
         beta = self._beta(run.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
@@ -196,7 +197,8 @@ class GPOOOptimizer(PartitionSearch):
         if splits:
             # Line 6, before the reward or after it (decision D-A2).
             before = self.expansion == "before"
-            width = beta * var if before else beta_after * self._gp.posterior.moments_at(slot)[1]
+            posterior = self._model.process.posterior
+            width = beta * var if before else beta_after * posterior.moments_at(slot)[1]
             splits = sqrt(width) <= self._variation[depth]
         if splits:
             self._expand_all([node])
@@ -211,7 +213,7 @@ class GPOOOptimizer(PartitionSearch):
 
         ``splits_left`` is ``_splits_left`` at the start of the round.
         """
-        posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
+        posterior, deepest, tree = self._model.process.posterior, self.domain_.max_depth, self._tree
         splits, below = min(defaults.SPLITS_PER_ROUND, self._splits_left), self._small_cells
         while splits > 0:
             known = tree.known_leaves(posterior, beta, self._variation, deepest)
@@ -235,7 +237,7 @@ class GPOOOptimizer(PartitionSearch):
         Speed: the moments of very many leaves are updated lazily.
         """
         firsts = super()._expand_all(nodes)
-        self._gp.lazy = self._splits_left <= 0
+        self._model.process.lazy = self._splits_left <= 0
         return firsts
 
     @property

@@ -154,7 +154,7 @@ class IDSOptimizer(Search):
     }
 
     _targets_are_queries_in_box = False
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

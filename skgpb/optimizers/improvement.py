@@ -78,7 +78,7 @@ class EIOptimizer(Search):
     xi: float = 0.0
 
     _seeks_simple_regret = True
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
 
@@ -148,7 +148,7 @@ class PIOptimizer(Search):
     xi: float = 0.01
 
     _seeks_simple_regret = True
-    _are_standard_scores = True
+    _unit_of_scores = "standard"
 
     _parameter_constraints = {"xi": [Interval(Real, 0, None, closed="left")]}
 

@@ -161,7 +161,7 @@ class IndirectBaseline(IndirectSearch):
         return noises - self._model.model_noise if self._uses_answer_process else noises
 
     def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:
-        if self._run.pending:
+        if self.run_.pending:
             return None
         return (
             (self._answers.process, lambda A: A)
@@ -188,7 +188,7 @@ class IndirectBaseline(IndirectSearch):
 
     def _begin(self) -> None:
         super()._begin()
-        run = self._run
+        run = self.run_
         given = run.params.answer_kernel
         kernel = smooth_kernel(self.domain_.bounds) if given is None else clone(given)
         if self._answer_optimizer is not None:
@@ -208,7 +208,7 @@ class IndirectBaseline(IndirectSearch):
         if self._norm.is_consistent:
             return None
         return self.optimizer or (
-            "fmin_l_bfgs_b" if self._run.params.answer_kernel is None else None
+            "fmin_l_bfgs_b" if self.run_.params.answer_kernel is None else None
         )
 
     def _observe(self, query: IndirectQuery, reward: float, alpha: float) -> None:
@@ -217,7 +217,7 @@ class IndirectBaseline(IndirectSearch):
 
     def _on_refit(self) -> None:
         super()._on_refit()
-        run = self._run
+        run = self.run_
         if not run.n_told:
             return
         samples, told = self._model.samples, slice(run.n_fitted, None)
@@ -229,7 +229,7 @@ class IndirectBaseline(IndirectSearch):
         units = 0.0, 1.0
         if run.params.alpha is None and self._model.standardizes:
             # The noise was learned in units of the spread of the answers of f: use the same unit.
-            units = self._gp.offset, self._gp.scale
+            units = self._model.process.offset, self._model.process.scale
         elif self.normalize_y or run.params.answer_kernel is None:
             units = units_of(np.array([row[1] for row in run.history]))
         enough = run.n_told >= defaults.FIRST_LEARNING
@@ -290,7 +290,7 @@ class IndirectEIOptimizer(IndirectBaseline):
     _: KW_ONLY
     answer_kernel: Kernel | None = None
 
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -342,7 +342,7 @@ class IndirectPIOptimizer(IndirectBaseline):
     _: KW_ONLY
     answer_kernel: Kernel | None = None
 
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -29,9 +29,9 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb import defaults
 from skgpb._core._ties import exceeds, size_of, tied
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
+from skgpb.domains.arms import Query, Region
 from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, PointSet, QuerySet, QueryTree
-from skgpb.domains.query import Query, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
@@ -51,8 +51,8 @@ from skgpb.surrogate.criticism import leave_one_out
 from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
-from skgpb.surrogate.model import POLICY_OF_AVERAGES, Model
-from skgpb.utils.locks import locked, reading_log
+from skgpb.surrogate.model import POLICY_OF_AVERAGES, Diagnosis, Model
+from skgpb.utils.locks import reading_log
 from skgpb.utils.typing import Bounds, Costs, Optimizer, Points, Relearn, Seed, Settings, Values
 from skgpb.utils.validation import (
     MOST_POINTS,
@@ -217,18 +217,18 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     @property
     def _box(self) -> np.ndarray | None:
         """Box of x by the parameter ``bounds``, shape (d, 2); None if it is not given."""
-        run = self._run
+        run = self.run_
         return coordinates(run.params.bounds, run.space, "bounds")
 
     @property
     def _query_box(self) -> Any:
         """Box of queries by the parameter ``query_bounds``, shape (q, 2); None if not given."""
-        run = self._run
+        run = self.run_
         return coordinates(run.params.query_bounds, run.query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
         """Return the space of named sides of the box of queries, which may be the box of x."""
-        run = self._run
+        run = self.run_
         same = run.params.query_bounds is None and box is self.bounds_
         return run.space if same else run.query_space
 
@@ -253,7 +253,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _checked_data(self, queries: Any, X: Any, y: Any) -> tuple[Any, ...]:
         X, y = self._checked_points(X, y, queries is not None)
-        run = self._run
+        run = self.run_
         if run.query_space is not None and queries is not None:
             queries = run.query_space.rows(queries)
         A = None if queries is None else check_numbers(queries, "queries")
@@ -317,7 +317,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """Return the kernel of queries: ``conditional``, learned from pairs, or of f at a query."""
-        run = self._run
+        run = self.run_
         if run.params.conditional is None and A is None:
             warn(
                 "the distribution p(x | a) over which a query averages is unknown: every query is "
@@ -342,7 +342,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
         """Return the targets: all points of a box, or the arms of policies."""
-        run = self._run
+        run = self.run_
         bounds, space = self.bounds_, run.space
         if self._box is None and isinstance(kernel, PolicyMean):
             return PointSet(kernel.arms_, kernel, bounds, space, finite=True)
@@ -351,7 +351,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _begin(self) -> None:
         kernel = self._answered
-        run = self._run
+        run = self.run_
         if run.params.kernel is not None:
             kernel.base = clone(run.params.kernel)
         # Without a kernel of the user: the default kernel, learned with its weak prior.
@@ -382,20 +382,18 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             random_state=run.seed,
         )
         self._begin_with(model)
-        self._track(
-            PosteriorCache((queries, targets), self._gp, optimistic=False, over_tasks=False)
-        )
+        sets = queries, targets
+        self._track(PosteriorCache(sets, model.process, optimistic=False, over_tasks=False))
         self._n_usual = self._usual_n_initial(kernel)
 
     # -- costs and noise --------------------------------------------------------------------
 
     def _set_costs(self, queries: Any) -> None:
-        self._cost_model: Any = QueryCosts(queries, self._run.params.alpha)
+        self._cost_model: Any = QueryCosts(queries, self.run_.params.alpha)
 
     # -- asking -----------------------------------------------------------------------------
 
     @property
-    @locked
     def _n_initial(self) -> int:
         """Size of the initial design, less the number of evaluations given to ``fit``."""
         n = self.n_initial
@@ -403,41 +401,40 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             # With different costs there is no design: only the acquisition function weighs costs.
             fills = self._model.prior is not None and not self._cost_model.differ
             n = self._n_usual if fills else 0
-        return max(0, n - self._run.n_fitted)
+        return max(0, n - self.run_.n_fitted)
 
     def _usual_n_initial(self, kernel: Kernel) -> int:
         """Return the size of the initial design without ``n_initial``, for a learned kernel."""
         return defaults.N_INITIAL
 
     def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
-        return self._rows_of_queries([*self._run.told_queries(), *queries])
+        return self._rows_of_queries([*self.run_.told_queries(), *queries])
 
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         return np.array([query.a for query in queries]).reshape(-1, self.domain_.A.shape[1])
 
     def _expected_posterior(self, pending: list[Any]) -> GaussianProcess:
         """Return the posterior given the expected answers to pending queries."""
-        row_sets = [self.domain_.rows_of_query(query) for query in pending]
-        return self._gp.fantasize(row_sets, self._noises_of(pending)) if pending else self._gp
+        row_sets, gp = [self.domain_.rows_of_query(query) for query in pending], self._model.process
+        return gp.fantasize(row_sets, self._noises_of(pending)) if pending else gp
 
     @property
     def _settings(self) -> np.ndarray:
         return self.domain_.A
 
-    def _feasibility(
-        self, pending: Sequence[Any] = (), n_failures: int | None = None
-    ) -> Feasibility:
+    def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
         A = self.domain_.A
         learn = partial(SuccessProbabilities, domain=A)
-        taught = self._run.outcomes(A[:0], lambda query: query.a, learn, n_failures)
-        return FeasibilityOfQueries(taught, None, self._gp)
+        taught = self.run_.outcomes(A[:0], lambda query: query.a, learn, n_failures)
+        return FeasibilityOfQueries(taught, None, self._model.process)
 
     def _row_sets_of(self, queries: Any) -> np.ndarray:
         check_is_fitted(self, "bounds_")
         inputs: Any = self._inputs
         each = inputs.each(queries)
         rows = [inputs.numbers(query) for query in each]
-        return self._gp.kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
+        kernel = self._model.process.kernel
+        return kernel.queries(check_numbers(rows if len(rows) else each, "queries"))
 
     # -- results ----------------------------------------------------------------------------
 
@@ -445,7 +442,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         return points
 
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
-        return self._gp.kernel.points(points)
+        return self._model.process.kernel.points(points)
 
     def _observed_points(self) -> np.ndarray:
         return self.targets_.points
@@ -461,7 +458,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _comparison(self, best: Any) -> Rivals:
         """Return the comparison of the recommendation with the targets of largest upper bounds."""
-        gp, n = self._gp.copy(), len(self.targets_)
+        gp, n = self._model.process.copy(), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
         rows = self._functionals_at(np.atleast_2d(best))
@@ -477,9 +474,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         without its noise; the row ``a`` and ``cost`` of the query.
         """
         check_is_fitted(self, "bounds_")
-        run = self._run
-        queries, record = self.domain_, run.first_events(self._dirty)
-        told = zip(record.history, record.told_queries(), strict=True)
+        queries, run = self.domain_, self.run_.first_events(self._dirty)
+        told = zip(run.history, run.told_queries(), strict=True)
         rows = [(*row[:4], query.a, query.cost) for row, query in told]
         a = "a", np.float64, (queries.A.shape[1],)
         d, cost = len(queries.bounds), ("cost", np.float64)
@@ -555,7 +551,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
         """Return the set of queries: the given rows, or candidates in a box of queries."""
         box = None
-        run = self._run
+        run = self.run_
         if run.params.queries is not None:
             rows = check_numbers(run.params.queries, "queries")
         elif run.params.query_bounds is not None:
@@ -581,7 +577,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         return QuerySet(rows, kernel, run.params.cost, box, self._space_of(box))
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
-        run = self._run
+        run = self.run_
         given, bounds = run.params.targets, self.bounds_
         if given is None:
             return super()._make_targets(kernel)
@@ -606,15 +602,16 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         if not self.continuous or box is None or known is None:
             return queries.arm(slot)
 
-        run = self._run
+        run = self.run_
         usual, differ = self._noises_of([queries.arm(slot)]), callable(run.params.alpha)
         lowest, feasibility = values[np.isfinite(values)].min(), self._feasibility()
+        targets = self.targets_.rows
 
         def value(A: np.ndarray) -> np.ndarray:
             noises = self._noises_of([IndirectQuery(a) for a in A]) if differ else usual
             gp, rows_of = known
             there = round.at(gp, rows_of(A), np.broadcast_to(noises, len(A)), queries.costs_of(A))
-            found = self._scores(feasibility.weight_round(there, A, self.targets_.rows))
+            found = self._scores(feasibility.weight_round(there, A, targets))
             if feasibility.is_certain:
                 return found
             return np.where(feasibility.hopeless_mask(A) | ~np.isfinite(found), lowest, found)
@@ -634,7 +631,7 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         possible.
         """
         return self._expected_posterior(
-            list(self._run.pending)
+            list(self.run_.pending)
         ), self.domain_.kernel.rows_of_queries
 
     def _unit_of_values(self, round: Round) -> float | None:
@@ -656,11 +653,11 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         needed = np.ceil(np.ptp(center) / (defaults.BLUR_SPACING * blur)) if blur > 0.0 else 0
         return int(np.clip(needed, defaults.N_INITIAL, defaults.MOST_INITIAL))
 
-    def _suspect_answers(self) -> list[int]:
-        run = self._run
-        judged = self._schedule.learned_at - run.n_fitted
+    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
+        run = self.run_
+        judged = self._model.schedule.learned_at - run.n_fitted
         differ = self._cost_model.differ
-        found = super()._suspect_answers()
+        found = super()._suspect_answers(diagnosis)
         return found or ([] if differ else unexplained_peak(self._model, run.n_fitted, judged))
 
 

@@ -98,7 +98,7 @@ class KGOptimizer(Search):
     """
 
     _targets_are_queries_in_box = False
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
     _interleaves_targets = True
 
     @locked

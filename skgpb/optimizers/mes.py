@@ -107,7 +107,7 @@ class MESOptimizer(Search):
     }
 
     _seeks_simple_regret = True
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -129,7 +129,7 @@ class MESOptimizer(Search):
         """
         if self.optimum is not None:
             return np.array(
-                [(self._run.sign.convert(self.optimum) - posterior.offset) / posterior.scale]
+                [(self.run_.sign.convert(self.optimum) - posterior.offset) / posterior.scale]
             )
         if self.max_values == "draws":
             return posterior.draws(self.n_max_values).max(axis=1)

@@ -110,7 +110,8 @@ class TargetsOptimizer(Search, RuleFirst):
     - ``target_mean`` and ``target_var``, of shape (n_targets,);
     - ``covariance``, of shape (n_queries, n_targets), and ``covariance_of_target(number)``, of
       shape (n_targets,), of one target with all;
-    - ``draws(n)``, joint draws of all targets, of shape (n, n_targets);
+    - ``draws(n)``, joint draws of all targets, of shape (n, n_targets), and ``query_draws(n)``, of
+      shape (n, n_queries); with ``bounds`` alone queries and targets are two sets;
     - ``t``, the round from 1, and ``rng``, a generator with a new seed in every round.
 
     -inf marks a query that is not worth asking. If all scores are -inf, the query with the largest
@@ -141,7 +142,7 @@ class TargetsOptimizer(Search, RuleFirst):
     rule: str | Callable[[Round], Any] = "kg"
 
     _targets_are_queries_in_box = False
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
@@ -219,7 +220,7 @@ class IndirectTargetsOptimizer(IndirectSearch, RuleFirst):
     n_candidates: int = 500
     continuous: bool = False
 
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:

@@ -257,11 +257,15 @@ class PosteriorAtRows(QueryTargetPosterior):
     """
 
     def __init__(self, gp: GaussianProcess, rows: np.ndarray, known: Any) -> None:
-        self._gp, self._queries, self._known = gp, Functionals.of_rows(rows), known
+        self._gp, self._rows, self._known = gp, rows, known
         mean, std = gp.moments(rows, std=True)
         queries = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
         targets = known.target_mean, known.target_var
         super().__init__((gp.offset, gp.scale), queries, targets)
+
+    @cached_property
+    def _queries(self) -> Functionals:
+        return Functionals.of_rows(self._rows)
 
     @property
     def rows_of_targets(self) -> np.ndarray:
@@ -442,7 +446,7 @@ class Round:
         return float(self.query_mean.max()) if known is None else known
 
     def in_units_of_reward(self, values: np.ndarray) -> np.ndarray:
-        """Convert values of f from the units of the surrogate to the units of the reward."""
+        """Convert values of f to the units of the reward; with "minimize" the sign stays turned."""
         return values * self.scale + self.offset
 
     # -- queries and targets ----------------------------------------------------------------

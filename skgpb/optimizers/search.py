@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -41,8 +41,7 @@ from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Cells, Districts, Fidelities
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
@@ -74,6 +73,7 @@ from skgpb.optimizers._sets import (
 )
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
+from skgpb.surrogate.model import Diagnosis
 from skgpb.utils.locks import locked, reading_log
 from skgpb.utils.typing import (
     Bounds,
@@ -136,10 +136,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     #: Whether the queries are the targets if ``bounds`` is the only set given.
     _targets_are_queries_in_box: ClassVar[bool] = True
-    #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
-    _is_log_acquisition: ClassVar[bool] = False
-    #: Whether :meth:`acquisition` is the standard score of an improvement.
-    _are_standard_scores: ClassVar[bool] = False
+    #: Unit of :meth:`acquisition`: an optimistic "value" of f, the "log" of the value of an answer,
+    #: or the "standard" score of an improvement.
+    _unit_of_scores: ClassVar[Literal["value", "log", "standard"]] = "value"
     #: Whether every other query is a target-size cell, if the kernel is the default one (D-H30).
     _interleaves_targets: ClassVar[bool] = False
 
@@ -185,26 +184,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _choose(self, context: np.ndarray | None) -> Any:
         if context is not None:
-            n, rng = self._run.n_told, self._rng_of_candidates
+            n, rng = self.run_.n_told, self._rng_of_candidates
             self._cache.enter(context, n, rng, self._observed_centers)
         first = self._next_initial_query()
         return self._best_by_rule() if first is None else first
-
-    @property
-    def _answers_are_fixed(self) -> bool:
-        """True if a second answer to a query would be the same number."""
-        run = self._run
-        return run.space is not None and run.space.asked_once
-
-    def _query_to_replicate(self) -> Any:
-        if self._answers_are_fixed:
-            return None
-        again = super()._query_to_replicate()
-        unclear = again is None and self._can_ask_targets and self._model.diagnosis.repeats_best
-        if unclear and self._next_initial_query() is None:
-            best = best_answered_query(self.domain_, self._model, "best_observed")
-            return None if best in self._run.pending else best
-        return again
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> Round:
@@ -217,20 +200,25 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         loop.begin(self)
         self._refresh()
-        given = self._run.pending if pending is None else map(self._inputs.resolve, pending)
+        given = self.run_.pending if pending is None else map(self._inputs.resolve, pending)
         return self._round(list(given))
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
-        costs, noises = self._cost_model.costs_and_noises(self._model.alpha)
-        noises = noises + self._model.model_noise
-        row_sets = [self.domain_.rows_of_query(query) for query in pending]
-        known = self._cache.joint_posterior(pending, row_sets, self._noises_of(pending))
-        return Round.before(known, self._gp, noises, costs, *self._stage(len(pending)))
+        level, error = self._model.alpha, self._model.model_noise
+        costs, noises = self._cost_model.costs_and_noises(level)
+        noises = noises + error
+        row_sets, stage = (
+            [self.domain_.rows_of_query(query) for query in pending],
+            self._stage(len(pending)),
+        )
+        expected = self._noises_of(pending) if pending else noises[:0]
+        known = self._cache.joint_posterior(pending, row_sets, expected)
+        return Round.before(known, self._model.process, noises, costs, *stage)
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
         """Return the number of the round and a factory of its random generator, of a fixed seed."""
-        run = self._run
+        run = self.run_
         n_told = run.n_told
         return n_told + 1 + n_pending, partial(np.random.default_rng, [run.seed, n_told, n_pending])
 
@@ -239,9 +227,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
         The score of hopeless queries is -inf.
         """
-        posterior = self.posterior()  # before all else: it moves the candidates
-        feasibility, settings = self._feasibility(self._run.evaluating), self._settings
-        round = feasibility.weight_round(posterior, settings, self.targets_.rows)
+        self._refresh()  # before all else: it moves the candidates
+        posterior = self._round(list(self.run_.pending))
+        settings, targets = self._settings, self.targets_.rows
+        feasibility = self._feasibility(expecting=True)
+        round = feasibility.weight_round(posterior, settings, targets)
         return round, feasibility.mask_hopeless(self._scores(round), settings)
 
     def _scores(self, round: Round) -> np.ndarray:
@@ -254,20 +244,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         differ = self._cost_model.differ
         if not differ and (round.cost == 1.0).all():
             return values  # fast path: in most rounds all costs are 1
-        if not self._is_log_in_round(round):
-            if not differ:
-                return values
-            if self._are_standard_scores:
-                values = log_ndtr(values)
-            else:
-                best = round.known.incumbent
-                best = round.target_mean.max() if best is None else best
-                values = np.log(np.maximum(values - best, MIN_ACQUISITION))
+        unit = self._unit_in_round(round)
+        if unit != "log" and not differ:
+            return values
+        if unit == "standard":
+            values = log_ndtr(values)
+        elif unit == "value":
+            best = round.known.incumbent
+            best = round.target_mean.max() if best is None else best
+            values = np.log(np.maximum(values - best, MIN_ACQUISITION))
         return values - np.log(round.cost)
 
-    def _is_log_in_round(self, round: Round) -> bool:
-        """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
-        return self._is_log_acquisition
+    def _unit_in_round(self, round: Round) -> str:
+        """Return the unit of :meth:`acquisition` in this round."""
+        return self._unit_of_scores
 
     @property
     def _settings(self) -> np.ndarray:
@@ -275,17 +265,16 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return self.domain_.rows
 
     @abstractmethod
-    def _feasibility(
-        self, pending: Sequence[Any] = (), n_failures: int | None = None
-    ) -> Feasibility:
-        """Return the feasibility by failures and limits, given expected answers to ``pending``.
+    def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
+        """Return the feasibility by failures and limits.
 
-        Only the first ``n_failures`` failures count; None stands for all.
+        With ``expecting`` it is given the expected answers to the queries being evaluated. Only the
+        first ``n_failures`` failures count; None stands for all.
         """
 
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
-        free = self._free_slots(round.n_queries)
+        free = self._free_slots(len(values))
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
@@ -308,58 +297,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
 
-    @property
-    def _repeats_for_gain(self) -> bool:
-        """True if the search repeats a query only if its answer may change the recommendation.
-
-        That is so if the kernel is learned, the queries are separate, and only the recommendation
-        counts. In a box of numbers there is a new point beside every earlier query.
-        """
-        run = self._run
-        space = run.space
-        separate = not self.domain_.is_discretization or (space is not None and space.has_lists)
-        learned = run.params.kernel is None
-        return separate and learned and self._seeks_simple_regret and self._is_observable
-
-    @property
-    def _is_exhausted(self) -> bool:
-        """True if every feasible query has an exact answer and only the recommendation counts."""
-        if not (
-            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
-        ):
-            return False
-        run = self._run
-        space, rows = run.space, self.domain_.rows
-        if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
-            return False
-        left = ~self._feasibility(run.evaluating).hopeless_mask(rows)
-        if len(self._gp.observed) < left.sum() or self._model.diagnosis.noise != "none":
-            return False
-        return bool(membership_mask(rows[left], self._gp.observed.rows).all())
-
-    def _prefer_new_query(
-        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
-    ) -> int:
-        """Return ``slot``, or another slot if its query is a repeat and gains less.
-
-        The gain is the expected increase of the largest mean by an answer, per unit cost. The
-        result has the largest gain among all answered and pending queries and the new query with
-        the best score.
-        """
-        run = self._run
-        asked, rows = self._observed_rows_with(run.pending), self.domain_.rows
-        if not (asked == rows[slot]).all(axis=1).any():
-            return slot
-        known = membership_mask(rows, asked)
-        free = np.arange(len(values)) if free is None else free
-        hopeless = self._feasibility(run.evaluating).hopeless_mask(rows)
-        new, again = free[~(known | hopeless)[free]], free[known[free]]
-        if not len(new):
-            return slot
-        both = np.append(again, argmax_among(values, new))
-        gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
-        return argmax_among(gains, both[::-1])
-
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that ``ask`` may return; None for all.
 
@@ -368,7 +305,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         AllPendingError
             If ``ask`` may return no query.
         """
-        run = self._run
+        run = self.run_
         pending = list(run.pending)
         wanted = self._target_sizes if self._interleaves_targets else None
         if wanted is None and not pending and not self._answers_are_fixed:
@@ -394,7 +331,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         # The candidates of a round must not depend on whether anything has read them.
         self._refresh()
-        slot, stratum = self._cache.slot_of(query), self._run.stratum
+        slot, stratum = self._cache.slot_of(query), self.run_.stratum
         self._model.begin(reward, self._on_refit)
         if stratum:
             slot = -1  # tracked functionals have no random effect of a block
@@ -407,33 +344,106 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._spent += price
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
-        self._run.close(query, reward, *self._model.to_user_units(mean, var), False)
+        self.run_.close(query, reward, *self._model.to_user_units(mean, var), False)
+
+    # -- repeats ----------------------------------------------------------------------------
+    # The search asks a query again if its answer is suspect, or if no repeat shows yet whether
+    # answers have noise (``_query_to_replicate``). If the rule prefers a repeat and only the
+    # recommendation counts, the answer must promise more than a new query (``_prefer_new_query``).
+    # It never asks again for a number that is the same each time (``_answers_are_fixed``), and
+    # ``run`` ends if no answer can change anything (``_is_exhausted``).
+
+    @property
+    def _answers_are_fixed(self) -> bool:
+        """True if a second answer to a query would be the same number."""
+        run = self.run_
+        return run.space is not None and run.space.asked_once
+
+    def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
+        if self._answers_are_fixed:
+            return None
+        again = super()._query_to_replicate(diagnosis)
+        unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
+        if unclear and self._next_initial_query() is None:
+            best = best_answered_query(self.domain_, self._model, "best_observed")
+            return None if best in self.run_.pending else best
+        return again
+
+    @property
+    def _repeats_for_gain(self) -> bool:
+        """True if the search repeats a query only if its answer may change the recommendation.
+
+        That is so if the kernel is learned, the queries are separate, and only the recommendation
+        counts. In a box of numbers there is a new point beside every earlier query.
+        """
+        run = self.run_
+        space = run.space
+        separate = not self.domain_.is_discretization or (space is not None and space.has_lists)
+        learned = run.params.kernel is None
+        return separate and learned and self._seeks_simple_regret and self._is_observable
+
+    def _prefer_new_query(
+        self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
+    ) -> int:
+        """Return ``slot``, or another slot if its query is a repeat and gains less.
+
+        The gain is the expected increase of the largest mean by an answer, per unit cost. The
+        result has the largest gain among all answered and pending queries and the new query with
+        the best score.
+        """
+        asked, rows = self._observed_rows_with(self.run_.pending), self.domain_.rows
+        if not (asked == rows[slot]).all(axis=1).any():
+            return slot
+        known = membership_mask(rows, asked)
+        free = np.arange(len(values)) if free is None else free
+        hopeless = self._feasibility(expecting=True).hopeless_mask(rows)
+        new, again = free[~(known | hopeless)[free]], free[known[free]]
+        if not len(new):
+            return slot
+        both = np.append(again, argmax_among(values, new))
+        gains = log_own_gain(round.mean, round.var, round.noise) - np.log(round.cost)
+        return argmax_among(gains, both[::-1])
+
+    @property
+    def _is_exhausted(self) -> bool:
+        """True if every feasible query has an exact answer and only the recommendation counts."""
+        if not (
+            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
+        ):
+            return False
+        space, rows = self.run_.space, self.domain_.rows
+        if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
+            return False
+        left = ~self._feasibility(expecting=True).hopeless_mask(rows)
+        observed = self._model.process.observed
+        if len(observed) < left.sum() or self._model.diagnosis.noise != "none":
+            return False
+        return bool(membership_mask(rows[left], observed.rows).all())
 
     # -- parts of a round --------------------------------------------------------------------
 
     def _refresh(self) -> None:
-        """Move the candidates before a round, at the first access to them."""
-        theta = self._norm.guarantee.failure_probability
-        run = self._run
-        learned = self._schedule.learned_at == run.n_observations
+        """Move the candidates around the incumbents, at the first access in a round."""
+        run, cache = self.run_, self._cache
         n_told = run.n_told
+        # Candidates in a context move when it is entered.
+        if cache.refreshed_at == n_told or self._n_context:
+            return
+        if not cache.renew(n_told, self._norm.guarantee.failure_probability):
+            return
         # Count failures before this round only: the candidates must not depend on when they are
         # read.
         before = sum(when < n_told for when, _, _ in run.failures)
-        self._cache.refresh(
-            n_told,
-            theta,
-            self._rng_of_candidates,
-            learned,
-            lambda: self._feasibility(n_failures=before).utility(),
-        )
+        learned = self._model.schedule.learned_at == run.n_observations
+        rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
+        cache.follow(rng, utility, learned)
 
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial = self._n_initial
         if n_initial <= self._filled:
             return None
-        run = self._run
+        run = self.run_
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
         # A failed query does not count, but the design has no other query near it.
@@ -452,28 +462,27 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         ``known`` (m, n_columns) are the rows of earlier queries and answers, and ``failed``
         (k, n_columns) of failures.
         """
-        return self.domain_.first_arm(n, known, failed, self._run.seed)
+        return self.domain_.first_arm(n, known, failed, self.run_.seed)
 
     def _observed_rows_with(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the observed rows followed by the rows of ``queries``."""
-        return np.concatenate([self._gp.observed.rows, self._rows_of_queries(queries)])
+        return np.concatenate([self._model.process.observed.rows, self._rows_of_queries(queries)])
 
     def _rows_of_queries(self, queries: Iterable[Any]) -> np.ndarray:
         """Return the rows (n, n_columns) of the functionals of queries."""
         row_sets = map(self.domain_.rows_of_query, queries)
-        return np.concatenate([self._gp.observed.rows[:0], *row_sets])
+        return np.concatenate([self._model.process.observed.rows[:0], *row_sets])
 
     @property
-    @locked
     def _n_initial(self) -> int:
         """Size of the initial design: ``n_initial``, or its default."""
         if self.n_initial is not None:
             return int(self.n_initial)
-        run = self._run
+        run = self.run_
         if run.params.kernel is not None:
             return 0
         longest = 0
-        if self._seeks_simple_regret and run.space is not None and self.domain_.is_discretization:
+        if run.space is not None and self.domain_.is_discretization and self._seeks_simple_regret:
             longest = run.space.longest_list  # the design should contain each of its values
         return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
 
@@ -485,7 +494,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _rng_of_candidates(self) -> np.random.Generator:
         """Return the random generator of the candidates of this round."""
-        run = self._run
+        run = self.run_
         return np.random.default_rng([run.seed, run.n_told, run.n_fitted, 1])
 
     def _observed_centers(self) -> np.ndarray:
@@ -520,10 +529,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         _, targets = self._cache.sets_in_context(
             context, self._rng_of_candidates, self._observed_centers
         )
-        mean, std = self._gp.moments(targets.rows, std=True)
-        scale, offset = self._gp.scale, self._gp.offset
+        gp = self._model.process
+        mean, std = gp.moments(targets.rows, std=True)
         recommendation = replace(self._recommendation(), targets=targets)
-        return recommendation.target((mean - offset) / scale, (std / scale) ** 2)
+        return recommendation.target((mean - gp.offset) / gp.scale, (std / gp.scale) ** 2)
 
     @overload
     def recommend(
@@ -628,17 +637,17 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         else:
             self._cache.track()
         # A kernel that does not accept the rows raises its error before anything is evaluated.
-        self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+        self._model.process.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
         self._update_derived_values()
 
     def _resume(self) -> None:
-        self._cache.invalidate(self._gp)
+        self._cache.invalidate(self._model.process)
         self._cache.track()
         self._update_derived_values()
 
     def _set_costs(self, queries: ArmSet) -> None:
         """Read the costs and noise variances of the queries from the parameters."""
-        run = self._run
+        run = self.run_
         self._cost_model = CostModel(queries, run.params.cost, run.params.alpha)
 
     def _on_set_params(self) -> None:
@@ -646,7 +655,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         super()._on_set_params()
 
     def _on_refit(self) -> None:
-        self._cache.invalidate(self._gp)
+        self._cache.invalidate(self._model.process)
         super()._on_refit()
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -664,7 +673,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observed_points(self) -> np.ndarray:
         if self.domain_.layout.task_column is None:
             return super()._observed_points()
-        return self.domain_.places_of(self._gp.observed.rows)
+        return self.domain_.places_of(self._model.process.observed.rows)
 
     # -- costs --------------------------------------------------------------------------------
 
@@ -679,7 +688,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _prediction_note(self, best: Any) -> dict[str, str]:
         found = (
-            None if best is None else self._better_predicted_query(best, self._run.told_queries())
+            None if best is None else self._better_predicted_query(best, self.run_.told_queries())
         )
         if found is None:
             return {}
@@ -696,22 +705,24 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """
         if not (self._can_ask_targets and told):
             return None
+        gp = self._model.process
         if len(told) > N_COMPARED:
-            means = self._gp.moments(self._row_sets_of(told))
+            means = gp.moments(self._row_sets_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
         row_sets, kept = self._row_sets_of([*told, best]), self._feasibility().limits_mask
-        means = (self._model.mixture or self._gp).moments(row_sets)
+        means = (self._model.mixture or gp).moments(row_sets)
         values = means[:-1] if kept is None else np.where(kept(row_sets[:-1]), means[:-1], -inf)
         top = argmax_first(values)
-        if not exceeds(values[top], means[-1], self._gp.scale):
+        if not exceeds(values[top], means[-1], gp.scale):
             return None
-        return told[top], self._run.sign.convert(means[[top, -1]])
+        return told[top], self.run_.sign.convert(means[[top, -1]])
 
     def _comparison(self, best: Any) -> Rivals:
         rows = self._rows_of(best.points)
         if isinstance(best, Arm):
             rows = self.targets_.rows_of_query(best)
-        gp, rivals, limits = self._gp.copy(), self.targets_.rivals(), self._feasibility().limits
+        gp, rivals = self._model.process.copy(), self.targets_.rivals()
+        limits = self._feasibility().limits
         if limits is not None:
             rivals = rivals[~limits.hopeless_mask(rivals)]
         return Rivals(rivals, gp, rows, self._widths, self._model.possible(gp))
@@ -731,9 +742,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
             return super().history_
-        run = self._run
-        record = run.first_events(self._dirty)
-        told = zip(record.history, record.told_queries(), strict=True)
+        run = self.run_.first_events(self._dirty)
+        told = zip(run.history, run.told_queries(), strict=True)
         rows = [(*row, query.task if isinstance(query, Arm) else 0) for row, query in told]
         further = ("expanded", np.bool_), ("task", np.intp)
         return history_table(rows, self.n_features_in_, run.sign.convert, *further)
@@ -915,7 +925,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @property
     def _targets_are_queries(self) -> bool:
         """True if the queries are the targets."""
-        run = self._run
+        run = self.run_
         if run.params.arms is not None:
             return True
         return (
@@ -930,12 +940,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             return True
         # In a box of numbers the largest posterior mean is the better recommendation: knowledge
         # gradient and the like ask queries for their information, not for their value.
-        own, space = self._run.params, self._run.space
+        own, space = self.run_.params, self.run_.space
         whole = own.queries is None and own.targets is None and not self._n_context
         return whole and space is not None and bool(np.isfinite(space.n_settings))
 
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
-        run = self._run
+        run = self.run_
         own = run.params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
@@ -950,7 +960,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
         """Return the box of contexts and actions, or of actions if there are no contexts."""
         self._n_context = 0
-        run = self._run
+        run = self.run_
         if run.params.context_bounds is None:
             return actions
         if actions is None:
@@ -964,7 +974,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return np.concatenate([contexts, actions])
 
     def _begin_checks(self) -> None:
-        run = self._run
+        run = self.run_
         checked_limits(run.params.limits)
         if run.actions is not None and not self._targets_are_queries:
             check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
@@ -981,7 +991,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             )
 
     def _begin(self) -> None:
-        run = self._run
+        run = self.run_
         self._feedback = feedback = Feedback(
             run.params.kernel,
             run.params.arms,
@@ -1000,15 +1010,14 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         prior, noise = feedback.default_prior, feedback.usual_noise
         self._start_surrogate(kernel, feedback.n_columns, seed, prior, noise)
         self._outcomes = OutcomeModels(feedback, sets[0], self._model)
-        sizes = feedback.frequent_sizes(sets)
+        gp, sizes = self._model.process, feedback.frequent_sizes(sets)
         if sizes is not None:
-            self._gp.sizes = sizes
-            self._gp.reset_evaluator()
+            gp.sizes = sizes
+            gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
+        several = feedback.n_tasks > 0
         self._track(
-            PosteriorCache(
-                sets, self._gp, optimistic=feedback.rows_are_boxes, over_tasks=feedback.n_tasks > 0
-            )
+            PosteriorCache(sets, gp, optimistic=feedback.rows_are_boxes, over_tasks=several)
         )
 
     # -- limits on other outcomes -----------------------------------------------------------
@@ -1077,7 +1086,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             reward = AnswerWithOutcomes(*reward)
         number = reward.reward if isinstance(reward, AnswerWithOutcomes) else reward
         query, value, noise = super()._validate_answer(query, number, alpha)
-        run = self._run
+        run = self.run_
         if isinstance(reward, AnswerWithOutcomes):
             check_spelling(reward.outcomes or {}, run.params.limits)
             if reward.block is not None and self._model.prior is None:
@@ -1088,32 +1097,31 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             value = AnswerWithOutcomes(value, reward.outcomes, reward.block)
         return query, value, noise
 
-    def _feasibility(
-        self, pending: Sequence[Any] = (), n_failures: int | None = None
-    ) -> Feasibility:
-        options, run, domain = self._model.options, self._run, self.domain_
-        limits = self._outcomes.constraints(run.params.limits, run, options, pending)
+    def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
+        run, domain, gp, limits = self.run_, self.domain_, self._model.process, None
+        if run.params.limits:
+            limits = self._outcomes.constraints(run, self._model.options, expecting)
         if not run.failures:
-            return Feasibility(None, limits, self._gp)
+            return Feasibility(None, limits, gp)
 
         def learn(asked: np.ndarray, succeeded: np.ndarray) -> SuccessProbabilities:
             ends = domain.layout.rows_of(self.bounds_.T)
-            return SuccessProbabilities(asked, succeeded, ends, of_f(self._gp.kernel))
+            return SuccessProbabilities(asked, succeeded, ends, of_f(gp.kernel))
 
         taught = run.outcomes(
-            self._gp.observed.rows[: run.n_fitted],
+            gp.observed.rows[: run.n_fitted],
             lambda query: domain.rows_of_query(query).mean(axis=0),
             learn,
             n_failures,
         )
-        return Feasibility(taught, limits, self._gp)
+        return Feasibility(taught, limits, gp)
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
         self._check_measured({}, len(X))
 
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
-        run = self._run
+        run = self.run_
         for name in checked_limits(run.params.limits):
             # An outcome of None was not measured, and the user knows it.
             if name in outcomes or run.n_observations - run.n_measured(name) > n_answers:
@@ -1129,13 +1137,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def _limit_violation_mask(self) -> np.ndarray:
-        run = self._run
+        run = self.run_
         limits = checked_limits(run.params.limits)
         return run.beyond(limits) if limits else super()._limit_violation_mask()
 
     @locked
     def _limits_at(self, best: Any) -> list[dict[str, Any]]:
-        run, found = self._run, []
+        run, found = self.run_, []
         limits = checked_limits(run.params.limits)
         row_sets = self._row_sets_of([best]) if limits else []
         for name, (low, high) in limits.items():

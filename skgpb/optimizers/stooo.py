@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import argmax_first
 from skgpb.domains import Cell
+from skgpb.domains.arms import PointsQuery, Region
 from skgpb.domains.partition import BoxPartition, PoolPartition
-from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import as_coordinates
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._places import (
@@ -164,13 +164,13 @@ class StoOOOptimizer(CellSearch):
         return self._cell_to_ask(self.domain_.split)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        run = self._run
+        run = self.run_
         t = run.n_told + 1 + len(run.pending)
         return self._tree.best_empirical_bound(self._log_term(t), self._variation, excluded)
 
     def _observe(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         tree, node = self._tree, self.domain_.node_of(query)
-        run = self._run
+        run = self.run_
         log_term = self._log_term(run.n_told + 1)
         before = (np.nan, np.nan)
         expand = False
@@ -226,7 +226,7 @@ class StoOOOptimizer(CellSearch):
         checked_method(method, self._methods)
         loop.check_has_data(self)
         self._contexts.validate(context)
-        run = self._run
+        run = self.run_
         if run.params.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
 
@@ -240,7 +240,7 @@ class StoOOOptimizer(CellSearch):
 
     def _log_term(self, t: int) -> float:
         """Return the squared confidence width of T rewards, times T (decision D-A9)."""
-        low, high = self._run.params.reward_range
+        low, high = self.run_.params.reward_range
         if self.width == "munos" and self.horizon is not None:
             square = 0.5 * log(self.horizon**2 / self.failure_probability)
         else:
@@ -253,7 +253,7 @@ class StoOOOptimizer(CellSearch):
         super()._begin_checks()
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds; got horizon=None")
-        ends = self._run.params.reward_range
+        ends = self.run_.params.reward_range
         if (
             len(ends) != 2
             or not all(isinstance(x, Real) for x in ends)
@@ -263,7 +263,7 @@ class StoOOOptimizer(CellSearch):
 
     def _on_set_params(self) -> None:
         super()._on_set_params()
-        self._variation = given_variation(self._run.params.variation, self.max_depth_ + 2)
+        self._variation = given_variation(self.run_.params.variation, self.max_depth_ + 2)
 
     def _begin(self) -> None:
         cutting = self._cutting
@@ -276,7 +276,7 @@ class StoOOOptimizer(CellSearch):
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; the choice of cells does not use them."""
-        self._run.n_fitted = len(X)
+        self.run_.n_fitted = len(X)
         self._outside.extend((np.concatenate([x, x]), float(v)) for x, v in zip(X, y, strict=True))
 
     def _mean_of_node(self, node: int) -> float:
@@ -301,7 +301,7 @@ class StoOOOptimizer(CellSearch):
         check_is_fitted(self, "bounds_")
         nodes = [self.domain_.node_of(query) for query in self._inputs.queries(queries)]
         means = [self._mean_of_node(node) if node >= 0 else np.nan for node in nodes]
-        return self._run.sign.convert(np.array(means))
+        return self.run_.sign.convert(np.array(means))
 
     @locked
     def predict(self, X: Settings) -> np.ndarray:
@@ -322,7 +322,7 @@ class StoOOOptimizer(CellSearch):
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
         boxes, means = self._observed_boxes()
-        run = self._run
+        run = self.run_
         if not boxes:
             return np.full(len(X), 0.5 * sum(run.params.reward_range))
         return run.sign.convert(nearest_means(X, boxes, means, self.bounds_, run.space))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.utils.documentation import DocumentedMixin
 from skgpb.utils.typing import BaseEstimator
 

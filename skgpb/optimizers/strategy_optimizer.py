@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError
 from skgpb.optimizers._base import BaseBanditOptimizer
@@ -101,13 +101,13 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     # -- the five methods ---------------------------------------------------------------------
 
     def _begin(self) -> None:
-        run = self._run
+        run = self.run_
         run.seed = seed_of_run(self.random_state, self._replay)
         self.strategy_: Strategy = clone(run.params.strategy)
         self.strategy_.start(self.bounds_.copy(), np.random.default_rng(run.seed))
 
     def _propose(self, context: np.ndarray | None) -> PointsQuery:
-        pending = list(self._run.pending)
+        pending = list(self.run_.pending)
         # A failed choice must not change the strategy: it may have drawn random numbers.
         before = deepcopy(self.strategy_) if pending else None
         try:
@@ -124,7 +124,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
 
     def _observe(self, query: PointsQuery, reward: float, alpha: float) -> None:
         self.strategy_.observe(query, reward, alpha)
-        self._run.close(query, reward, nan, nan, False)
+        self.run_.close(query, reward, nan, nan, False)
 
     def _learn(self) -> None:
         self.strategy_.learn()
@@ -141,7 +141,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
                 f"{whose} must return points of shape ({d},) or (S, {d}), got {np.shape(points)}"
             )
         rows = check_inside(rows, self.bounds_)
-        run = self._run
+        run = self.run_
         if run.space is not None:
             rows = run.space.snap(rows)
         return self._inputs.attach_names(PointsQuery(rows))
@@ -149,7 +149,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
     # -- state --------------------------------------------------------------------------------
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
-        self._run.n_fitted = len(X)
+        self.run_.n_fitted = len(X)
         for x, value in zip(X, y.tolist(), strict=True):
             self.strategy_.observe(
                 self._inputs.attach_names(PointsQuery(x[np.newaxis])), value, nan
@@ -176,7 +176,7 @@ class StrategyOptimizer(BaseBanditOptimizer[PointsQuery]):
         mean : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "bounds_")
-        X, run = self._inputs.points(X), self._run
+        X, run = self._inputs.points(X), self.run_
         boxes, values = [row[0] for row in run.history], [row[1] for row in run.history]
         if run.n_fitted:
             _, given, y, *_ = run.events[0]

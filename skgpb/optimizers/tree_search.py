@@ -14,8 +14,8 @@ import numpy as np
 from skgpb import defaults
 from skgpb._core._ties import tied
 from skgpb.domains import Cell
+from skgpb.domains.arms import PointsQuery
 from skgpb.domains.partition import BoxPartition, PoolPartition
-from skgpb.domains.query import PointsQuery
 from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers._trees import PartitionSearch
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -190,7 +190,7 @@ class TreeSearch(PartitionSearch):
     # -- the search ---------------------------------------------------------------------------
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        run = self._run
+        run = self.run_
         n_pending = len(run.pending)
         expected = self._model.fantasize(map(self.domain_.rows_of_query, run.pending))
         leaves = self._leaves(expected, run.n_told + 1 + n_pending, n_pending)
@@ -206,7 +206,7 @@ class TreeSearch(PartitionSearch):
         return int(nodes[best[order[0]]])
 
     def _leaves(self, gp: GaussianProcess, t: int, n_pending: int = 0, asked: int = -1) -> Leaves:
-        run = self._run
+        run = self.run_
         rng = np.random.default_rng([run.seed, run.n_told, n_pending])
         return Leaves(gp, self.domain_, self._variation, asked, self._beta(t), t, rng)
 
@@ -217,8 +217,8 @@ class TreeSearch(PartitionSearch):
         mean, var = self._model.observe(what, reward, alpha, renew=self._on_refit)
         if node >= 0:
             self._tree.record(node, reward)
-        run = self._run
-        leaves = self._leaves(self._gp, run.n_told + 1, asked=node)
+        run = self.run_
+        leaves = self._leaves(self._model.process, run.n_told + 1, asked=node)
         marked = np.asarray(self.splits(leaves))
         if marked.shape != (len(leaves),) or marked.dtype.kind != "b":
             raise ValueError(

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, log, pi, sqrt
 from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from skgpb import defaults
-from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.domains.arms import ArmSet
 from skgpb.optimizers._gaussian import BETA_CONSTRAINTS
 from skgpb.optimizers.round import MOST_ARMS_IN_FULL, Round
@@ -38,6 +37,57 @@ from skgpb.utils.validation import Integral, Interval, Real, StrOptions
 __all__ = ["BaseUCBOptimizer", "GPUCBOptimizer", "IGPUCBOptimizer", "URGPUCBOptimizer"]
 
 # -- Base classes: beta_t, the exploration term of Algorithm 1 -------------------------------------
+
+
+def union_bound_beta(t: int, n_arms: int, delta: float) -> float:
+    """Return the exploration term beta_t of finitely many arms, Theorem 1 of [Srinivas2010]_.
+
+    In all rounds and for all arms f stays within sqrt(beta_t) standard deviations of its mean,
+    except with a probability of at most delta.
+
+    Parameters
+    ----------
+    t : int
+        Round, counted from 1.
+    n_arms : int
+        Number of arms.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    beta : float
+        2 log(t^2 pi^2 n_arms / (6 delta)).
+    """
+    return 2.0 * log(t**2 * pi**2 * n_arms / (6.0 * delta))
+
+
+def scheduled_beta(t: int, regret: str, horizon: int | None) -> float:
+    """Return the exploration term beta_t that measured best with a learned kernel.
+
+    Parameters
+    ----------
+    t : int
+        Round, counted from 1.
+    regret : {"cumulative", "simple"}
+        Regret to be minimised.
+    horizon : int or None
+        Number of rounds; None if it is unknown. With a horizon the square root of beta_t decreases
+        linearly, and would be 0 in the round after the last one.
+
+    Returns
+    -------
+    beta : float
+        In rounds after the horizon the beta without one.
+
+    Examples
+    --------
+    >>> [scheduled_beta(t, "simple", 4) for t in (1, 2, 3, 4, 5)]
+    [16.0, 9.0, 4.0, 1.0, 4.0]
+    """
+    if horizon is None or t > horizon:
+        return defaults.BETA[regret]
+    return (defaults.FIRST_ROOT_OF_BETA[regret] * (horizon + 1 - t) / horizon) ** 2
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -337,7 +387,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             other = self._exploration.override_scores(posterior)
             if other is not None:
                 return other
-        return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
+        beta = self.exploration(posterior)
+        return posterior.mean + sqrt(beta) * posterior.std
 
     @locked
     def exploration(self, posterior: Round) -> float:
@@ -345,14 +396,14 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is not None:
             return super().exploration(posterior)
         both_default = self.regret == "cumulative" and self.horizon is None
-        if both_default and self._run.params.kernel is not None:
+        if both_default and self.run_.params.kernel is not None:
             return self._theory_beta(posterior.t, posterior.n_arms)
         return self._exploration.beta(posterior)
 
     @property
     def _exploration(self) -> Exploration:
         """Schedule of beta, and the rounds of another rule, for ``beta=None``."""
-        run = self._run
+        run = self.run_
         return Exploration(
             self.regret,
             self.horizon,
@@ -367,8 +418,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     def _seeks_simple_regret(self) -> bool:
         return self.beta is None and self.regret == "simple"
 
-    def _is_log_in_round(self, round: Round) -> bool:
-        return self._seeks_simple_regret and self._exploration.overrides_ucb(round)
+    def _unit_in_round(self, round: Round) -> str:
+        other = self._seeks_simple_regret and self._exploration.overrides_ucb(round)
+        return "log" if other else "value"
 
     # 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_.
     _theory_beta = BaseUCBOptimizer._union_bound

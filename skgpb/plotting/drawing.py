@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from skgpb.domains import Steps
+from skgpb.domains.arms import readable
 from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.partition import Partition
-from skgpb.domains.query import readable
 from skgpb.domains.space import Choice, Quantile, SeparateAxis, Side, Span, as_coordinates
 from skgpb.plotting.inspection import check_is_single, find_feature_names
 from skgpb.utils.install import needs
@@ -101,7 +101,7 @@ def resolve_names(optimizer: Any, given: Sequence[str] | None) -> list[str]:
 
 def feature_axes(optimizer: Any) -> list[Side] | None:
     """Return the scale of each feature; None if its coordinates are the values."""
-    space = optimizer._run.space
+    space = optimizer.run_.space
     return None if space is None else [axis for _, axis in space.axes]
 
 
@@ -139,8 +139,8 @@ def slice_position(
         corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
     if fixed is None:
         return (optimizer.bounds_.T if corners is None else corners).mean(axis=0), corners
-    if optimizer._run.space is not None:
-        fixed = optimizer._run.space.points(fixed)[0]
+    if optimizer.run_.space is not None:
+        fixed = optimizer.run_.space.points(fixed)[0]
     fixed = check_numbers(fixed, "fixed", ensure_2d=False)
     if fixed.shape != (d,):
         raise ValueError(f"fixed must be a point of shape ({d},), got shape {fixed.shape}")
@@ -151,7 +151,7 @@ def satisfy_constraints(
     optimizer: Any, X: np.ndarray, drawn: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return points (n, d) moved onto the equations, and a mask of feasible ones, or None."""
-    feasible = None if optimizer._run.space is None else optimizer._run.space.feasible
+    feasible = None if optimizer.run_.space is None else optimizer.run_.space.feasible
     return (X, None) if feasible is None else feasible.satisfy_equations(X, drawn)
 
 

@@ -108,8 +108,8 @@ def find_feature_names(optimizer: Any) -> list[str]:
         ``pool``, ``arms`` or X of ``fit``; otherwise names with indices.
     """
     check_is_fitted(optimizer, "bounds_")
-    if optimizer._run.space is not None:
-        return optimizer._run.space.names
+    if optimizer.run_.space is not None:
+        return optimizer.run_.space.names
     campaign = getattr(optimizer, "_campaign", None)
     if campaign is not None and optimizer.n_features_in_ == 1:
         return [campaign]

@@ -211,17 +211,16 @@ class GaussianProcess:
         if not self.white and key in self._position:
             self._number_at[slot] = self._position[key]
             return self._repeat(self._position[key], y, noise)
-        single = self.tracked.one(slot)
+        single, i = self.tracked.one(slot), len(self.observed)
         if self.white:
             noise += self.white_noise(single)[0]
         if self.lazy:
             self.posterior.source = self._later_covariances
-            prior: Any = float(self.variance(single)[0])
+            prior: Any = float(single.variance(self._evaluator)[0])
         else:
-            prior = self.covariance(self.tracked, single)[:, 0]
+            prior = self.tracked.covariance(single, self._evaluator)[:, 0]
         if not self._append_tracked(slot, prior, noise, y):
             self._append_with_jitter(partial(self._append_tracked, slot, prior, noise, y), single)
-        i = len(self.observed)
         self.observed.put(i, self.tracked, slot)
         self._position.setdefault(key, i)
         if not self.white:
@@ -350,14 +349,15 @@ class GaussianProcess:
             self.tracked = Functionals(self.n_columns)
             self.posterior.untrack_all()
             slots = range(len(row_sets))
-        new = self.functionals(row_sets)
-        numbers = np.asarray(slots, dtype=np.intp)
+        # Tracked functionals have no random effect.
+        new, evaluator = self.functionals(row_sets), self._evaluator
+        numbers, prior = np.asarray(slots, dtype=np.intp), new.variance(evaluator)
         if moments is None:
-            self.posterior.track(self.covariance(new, self.observed), self.variance(new), numbers)
+            self.posterior.track(new.covariance(self.observed, evaluator), prior, numbers)
         else:
             self.posterior.source = self._later_covariances
             mean, var, upto = (np.array(each) for each in moments)
-            self.posterior.track_known(self.variance(new), mean, var, upto)
+            self.posterior.track_known(prior, mean, var, upto)
         if len(self.tracked) == 0 and np.array_equal(numbers, np.arange(len(new))):
             self.tracked.extend(new)
         else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from math import log, pi
 
@@ -127,66 +125,3 @@ def subsample(
         return functionals, samples
     chosen = np.arange(most) * n // most
     return functionals.select(chosen), samples.about(chosen)
-
-
-class Samples:
-    """Answers to functionals, by the indices of the distinct functionals of a process.
-
-    Attributes
-    ----------
-    functional : list of int
-        Index of the observed functional.
-    reward : list of float
-        The answers, in the user's units.
-    alpha : list of float
-        Noise variances of the answers; NaN if it is learned.
-    share : list of float
-        Multiples of the unknown noise variance, if it is learned.
-    factors : dict
-        Factors of the noise variances of the outliers, by index of the sample.
-    values : set of int
-        Indices of the samples that are values of f, which have no error of the kernel itself.
-    """
-
-    _kept_fields = ("functional", "reward", "alpha", "share", "values")
-
-    def __init__(self) -> None:
-        self.functional: list[int] = []
-        self.reward: list[float] = []
-        self.alpha: list[float] = []
-        self.share: list[float] = []
-        self.factors: dict[int, float] = {}
-        self.values: set[int] = set()
-
-    def __len__(self) -> int:
-        return len(self.reward)
-
-    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
-        """Add one answer."""
-        self.functional.append(functional)
-        self.reward.append(reward)
-        self.alpha.append(alpha)
-        self.share.append(share)
-
-    @property
-    def is_answer(self) -> np.ndarray:
-        """Mask (n,) of the samples that are answers, and not values of f."""
-        out = np.ones(len(self), dtype=bool)
-        out[list(self.values)] = False
-        return out
-
-    def scaled(self, center: float, scale: float) -> ScaledSamples:
-        """Return the samples in the units (center, scale) of learning."""
-        reward, alpha = np.array(self.reward), np.array(self.alpha)
-        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
-        for s, factor in self.factors.items():
-            share[s] *= factor
-        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share)
-
-    def with_factors(self, factors: Mapping[int, float]) -> Samples:
-        """Return the same answers with these factors of outliers."""
-        if factors == self.factors:
-            return self
-        same = deepcopy(self)
-        same.factors = dict(factors)
-        return same

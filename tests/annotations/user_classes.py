@@ -28,13 +28,12 @@ from skgpb.domains import (
 )
 from skgpb.domains import Side as BoxSide
 from skgpb.domains.allocations import AllocationSet
-from skgpb.domains.arms import ArmSet
+from skgpb.domains.arms import ArmSet, Layout
 from skgpb.domains.balls import Balls
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.free_cells import FreeCells
-from skgpb.domains.layout import Layout
 from skgpb.domains.mixed import MixedPartition
 from skgpb.domains.partition import BoxPartition, PoolPartition
 from skgpb.domains.space import ParameterSpace

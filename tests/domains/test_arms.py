@@ -12,10 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skgpb import defaults
 from skgpb.domains import Allocation, Arm, Box, Districts, PointsQuery
 from skgpb.domains.allocations import AllocationSet
-from skgpb.domains.arms import ArmSet
+from skgpb.domains.arms import ArmSet, Incumbents, Layout
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.candidates import (
-    Incumbents,
     clip_to_box,
     even_grid,
     points_in,
@@ -23,7 +22,6 @@ from skgpb.domains.candidates import (
     spread_points,
 )
 from skgpb.domains.free_cells import FreeCells
-from skgpb.domains.layout import Layout
 from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))

@@ -86,7 +86,7 @@ def test_nothing_impossible_is_asked_considered_or_recommended(name):
         query = opt.ask()
         assert possible(box, query.params), query.params
         opt.tell(query, value(query.params))
-    space = opt._run.space
+    space = opt.run_.space
     for row in [*cases.rows(opt), *opt.domain_.rivals()[::7], *space.feasible.vertices]:
         assert possible(box, space.setting(row)), space.setting(row)
     assert possible(box, opt.recommend().params)
@@ -103,7 +103,7 @@ def test_vertices_stay_candidates(d):
         opt.tell(query, query.params["B"])
     units = np.eye(d)
     expected = [*units[1:], *(0.5 * (units[0] + unit) for unit in units[1:])]
-    assert len(opt._run.space.feasible.vertices) == len(expected)
+    assert len(opt.run_.space.feasible.vertices) == len(expected)
     far = [np.abs(cases.rows(opt) - vertex).max(axis=1).min() for vertex in expected]
     assert_allclose(far, 0.0, atol=1e-6)
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb.domains import Districts
-from skgpb.domains.layout import Layout
+from skgpb.domains.arms import Layout
 
 
 @pytest.mark.parametrize("n_context", [0, 1, 2])

@@ -217,7 +217,7 @@ def test_cells_of_angles_average_over_the_arc():
     points = [{"angle": each["angle"]} for each in root.settings]
     assert_allclose(optimizer.predict_query([root]), optimizer.predict(points).mean(), atol=1e-8)
     assert root.params == {"angle": (0.0, 360.0)}
-    space = optimizer._run.space
+    space = optimizer.run_.space
     half = np.array([180.0, 360.0])
     ends = space.ranges(half[:1], half[1:])["angle"]
     assert ends == (180.0, 360.0)

@@ -100,7 +100,7 @@ SQUARE = [(0.0, 2.0), (0.0, 1.0)]
 def test_searches_for_points_have_it_where_no_kernel_is_given(settings):
     optimizer = GPUCBOptimizer(**settings, random_state=0)
     optimizer.ask(**({"context": [0.5]} if "context_bounds" in settings else {}))
-    kernel = optimizer._gp.kernel.k2
+    kernel = optimizer._model.process.kernel.k2
     assert type(kernel) is AdditiveMatern
     sides = np.array([2.0, 1.0]) if "bounds" in settings else np.ptp(settings["arms"], axis=0)
     assert_allclose(
@@ -121,7 +121,7 @@ def test_searches_for_points_have_it_where_no_kernel_is_given(settings):
 )
 def test_other_searches_do_not(optimizer):
     optimizer.ask()
-    assert "AdditiveMatern" not in repr(optimizer._gp.kernel)
+    assert "AdditiveMatern" not in repr(optimizer._model.process.kernel)
 
 
 @pytest.mark.slow
@@ -137,4 +137,4 @@ def test_a_sum_of_main_effects_is_learned_from_few_answers():
         optimizer.tell(query, float(f(query.points)[0]))
     new = np.random.default_rng(0).random((500, 6))
     assert np.std(optimizer.predict(new) - f(new)) < 0.05 * np.std(f(new))
-    assert optimizer._gp.kernel.k2.main_effects > 10.0
+    assert optimizer._model.process.kernel.k2.main_effects > 10.0

@@ -35,7 +35,7 @@ def test_a_constant_shift_is_no_noise():
     }
     noise = {blocks: np.sqrt(opt.alpha_) for blocks, opt in found.items()}
     assert noise[True] < 0.6 and noise[False] > 1.3
-    means, _ = found[True]._gp.effects(2)
+    means, _ = found[True]._model.process.effects(2)
     assert abs(means[0] - means[1] - 4.0) < 0.5
 
 
@@ -63,8 +63,8 @@ def test_a_run_with_blocks_is_saved_pickled_and_repeated(Optimizer, tmp_path):
     X = [{"heat": x, "oil": "B"} for x in (1.0, 6.0)]
     for twin in twins:
         assert_allclose(twin.predict(X, return_std=True), opt.predict(X, return_std=True))
-        assert twin._run.blocks == {"Ann": 1, "Bob": 2, "Cid": 3}
-        assert_allclose(twin._gp.effects(3)[0], opt._gp.effects(3)[0])
+        assert twin.run_.blocks == {"Ann": 1, "Bob": 2, "Cid": 3}
+        assert_allclose(twin._model.process.effects(3)[0], opt._model.process.effects(3)[0])
     asked = play(opt, 3, seed=2).ask()
     assert all(play(twin, 3, seed=2).ask() == asked for twin in twins)
 
@@ -72,10 +72,13 @@ def test_a_run_with_blocks_is_saved_pickled_and_repeated(Optimizer, tmp_path):
 def test_a_file_that_was_learned_before_the_first_block_is_read(tmp_path):
     opt = play(GPUCBOptimizer(bounds=BOUNDS, random_state=1), 8, blocks=False)
     opt.tell({"heat": 5.0, "oil": "A"}, 14.0, block="Ann")
-    assert len(opt._events[-1]) == 5 and opt._model.found.theta.shape < opt._gp.kernel.theta.shape
+    assert (
+        len(opt._events[-1]) == 5
+        and opt._model.found.theta.shape < opt._model.process.kernel.theta.shape
+    )
     opt.save(tmp_path / "run.skgpb")
     again = GPUCBOptimizer.load(tmp_path / "run.skgpb")
-    assert_allclose(again._gp.kernel.theta, opt._gp.kernel.theta)
+    assert_allclose(again._model.process.kernel.theta, opt._model.process.kernel.theta)
     X = [{"heat": 2.0, "oil": "A"}]
     assert_allclose(again.predict(X, return_std=True), opt.predict(X, return_std=True))
 

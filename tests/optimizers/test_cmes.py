@@ -144,7 +144,7 @@ def test_pending_answers_count_as_told_at_their_mean():
     mean = posterior.in_units_of_reward(posterior.mean)
     std = posterior.std * posterior.scale
     told = copy.deepcopy(optimizer.surrogate_)
-    rows = np.array([query.a for query in optimizer._run.pending])
+    rows = np.array([query.a for query in optimizer.run_.pending])
     told.condition_query(rows, told.predict_query(rows), alpha=1e-3)
     expected = told.predict_query(QUERIES, return_std=True)
     np.testing.assert_allclose(mean, expected[0], atol=1e-9)

@@ -304,7 +304,7 @@ def test_where_all_cells_are_silent_the_least_known_is_asked():
     ).fit(X, queries=A)
     silent = 0
     for _ in range(20):
-        cells = optimizer._cells.available(optimizer._run.pending)
+        cells = optimizer._cells.available(optimizer.run_.pending)
         told = optimizer.acquisition(optimizer.posterior())
         cell = optimizer.ask()
         if optimizer.history_.size and not told.max() > 1e-9:
@@ -324,7 +324,7 @@ def test_a_list_that_is_too_long_is_not_asked_in_part():
         each.start()
     with pytest.raises(ValueError, match="are pending"):
         optimizer.ask(500)
-    assert optimizer._run.pending == twin._run.pending and optimizer._run.events == twin._run.events
+    assert optimizer.run_.pending == twin.run_.pending and optimizer.run_.events == twin.run_.events
     assert optimizer.ask(2) == twin.ask(2)
 
 

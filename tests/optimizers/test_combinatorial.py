@@ -101,7 +101,7 @@ def test_the_first_design_begins_with_nothing_and_replaces_what_failed():
     campaign = GPUCBOptimizer(RBF(1.0), arms=np.arange(4.0)[:, None], n_initial=3)
     player = CombinatorialBandit([campaign] * 2, budget=6, random_state=0).start()
     none, best = np.empty((0, 2)), player._table().best
-    first = player.domain_.first_allocation(3, none, none, player._run.seed[0], best)
+    first = player.domain_.first_allocation(3, none, none, player.run_.seed[0], best)
     design = player.ask(3)
     assert design[0] == first
     assert player._first_allocation() is None  # all of it is pending

@@ -97,7 +97,7 @@ def test_rounds_of_dagp_ucb_equal_naive_rounds(weights, seed):
         random_state=seed,
     )
     player.ask()
-    seeds = [optimizer._run.seed for optimizer in player.optimizers_]
+    seeds = [optimizer.run_.seed for optimizer in player.optimizers_]
     assert len(set(seeds)) == 3
 
     def index_of(campaigns, t):

@@ -67,7 +67,7 @@ def test_the_noise_of_further_answers_is_as_little_known_as_that_of_past_ones():
         query = opt.ask()
         opt.tell(query, float(-np.sum((query.points - 0.4) ** 2)) + 0.1 * rng.normal())
     comparison = opt._comparison(opt.recommend())
-    blocks, models, gp = comparison.row_sets(), comparison.models(), opt._gp
+    blocks, models, gp = comparison.row_sets(), comparison.models(), opt._model.process
     assert len(set(models.noises)) > 1
     chosen = greedy_batch(gp, blocks, opt.alpha_, 10)
     each = zip(models.processes, models.noises, strict=True)

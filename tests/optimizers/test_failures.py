@@ -219,7 +219,7 @@ def test_random_failures_change_no_allocation(monkeypatch):
     found = []
     for _ in range(2):
         _, bandit = play_campaigns(GPUCBOptimizer, 0, lambda x, rng: rng.random() < 0.2, n=25)
-        found.append([query.indices for query in bandit._run.told_queries()])
+        found.append([query.indices for query in bandit.run_.told_queries()])
         monkeypatch.setattr(defaults, "SUCCESS_EVIDENCE", np.inf)
     assert found[0] == found[1]
 
@@ -327,8 +327,8 @@ def test_the_worth_of_queries_is_linear_in_f():
     round, chances = optimizer.posterior(), optimizer._feasibility().chances
     rows = optimizer.domain_.rows
     p = chances.weights(rows)
-    low = optimizer._gp.posterior.targets().min()
-    found = weight_by_success(round, chances, (rows, rows), optimizer._gp)
+    low = optimizer._model.process.posterior.targets().min()
+    found = weight_by_success(round, chances, (rows, rows), optimizer._model.process)
     assert p.min() < 0.1 and p.max() == 1.0
     np.testing.assert_allclose(found.mean, low + p * (round.mean - low))
     np.testing.assert_allclose(found.covariance, np.outer(p, p) * round.covariance, atol=1e-12)

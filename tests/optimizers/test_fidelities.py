@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import KGOptimizer
 from skgpb.domains import Arm, Cells, Fidelities
-from skgpb.domains.layout import Layout
+from skgpb.domains.arms import Layout
 from skgpb.kernels import CellAverage, Tasks
 
 BOX = [(2.0, 3.0)]

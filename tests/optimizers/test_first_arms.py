@@ -62,7 +62,7 @@ def test_first_arms_are_the_same_for_every_rule_and_fill_the_space(cls, domain):
 def test_in_a_box_they_are_points_of_a_sobol_sequence():
     optimizer = GPUCBOptimizer(bounds=BOX, random_state=0)
     asked = places(play(optimizer, defaults.N_INITIAL))
-    sequence = first_points(BOX, defaults.N_INITIAL, optimizer._run.seed)
+    sequence = first_points(BOX, defaults.N_INITIAL, optimizer.run_.seed)
     np.testing.assert_array_equal(asked[0], sequence[0])
     np.testing.assert_array_equal(np.unique(asked, axis=0), np.unique(sequence, axis=0))
 

@@ -59,7 +59,7 @@ def test_first_queries_are_the_same_for_every_rule_and_fill_the_space(cls, queri
 def test_in_a_box_they_are_points_of_a_sobol_sequence():
     optimizer = make(query_bounds=BOX, random_state=0)
     asked = play(optimizer, defaults.N_INITIAL)
-    sequence = first_points(BOX, defaults.N_INITIAL, optimizer._run.seed)
+    sequence = first_points(BOX, defaults.N_INITIAL, optimizer.run_.seed)
     np.testing.assert_array_equal(np.unique(asked, axis=0), np.unique(sequence, axis=0))
 
 

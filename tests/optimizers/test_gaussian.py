@@ -380,7 +380,7 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
         query = run.ask()
         n_mismatches += other.ask() != query
         for each in (run, other):
-            each._run.asked, each._run.pending = [query], {query: None}
+            each.run_.asked, each.run_.pending = [query], {query: None}
             each.tell(query, None if n_events == 8 else f(query))
         n_events += 2
     pending = run.ask(2)
@@ -396,7 +396,7 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     assert loaded.failed_.tolist()[0][0] == run.failed_.tolist()[0][0] == 4
     X = np.linspace(0, 1, 7)[:, None]
     assert_array_equal(loaded.predict(X, return_std=True), run.predict(X, return_std=True))
-    assert loaded.ask(2) == pending == list(loaded._run.pending)  # pending queries still are
+    assert loaded.ask(2) == pending == list(loaded.run_.pending)  # pending queries still are
 
 
 # without noise -----------------------------------------------------------------------------------

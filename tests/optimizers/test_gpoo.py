@@ -266,7 +266,7 @@ def test_relearning_follows_its_schedule_and_finds_the_scales():
     rounds = []
 
     def watch(objective_function, start, bounds):
-        rounds.append(opt._run.n_told + 1 if hasattr(opt, "_run") else 0)
+        rounds.append(opt.run_.n_told + 1 if hasattr(opt, "run_") else 0)
         return start, objective_function(start)[0]
 
     opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], optimizer=watch)
@@ -317,7 +317,7 @@ def test_batches_are_distinct_and_shrink_the_variance_of_their_neighbours():
     for query in reversed(queries):
         opt.tell(query, objective(query.points).mean())
     assert len(opt.history_) == 8
-    assert not opt._run.pending
+    assert not opt.run_.pending
 
 
 def test_batches_stop_at_the_finest_resolution():
@@ -464,7 +464,7 @@ def test_a_region_of_any_size_is_told_as_it_is_recommended(tmp_path, bounds, fee
 @pytest.mark.parametrize("bounds", [{"x": (0, 10)}, {"x": (0, 10), "n": range(1, 9)}])
 def test_a_box_is_the_cell_that_has_its_corners_or_a_region(bounds):
     opt = GPOOOptimizer(bounds=bounds, alpha=0.01, random_state=0).start()
-    domain, space = opt.domain_, opt._run.space
+    domain, space = opt.domain_, opt.run_.space
     for depth in range(0, 6):
         for index in {0, 1 % 2**depth, 2**depth - 1}:
             cell = domain.cell_at(depth, index)

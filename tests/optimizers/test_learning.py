@@ -193,7 +193,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
 
     def spy(self):
         learn(self)
-        seen.append(self._schedule.learned_at)
+        seen.append(self._model.schedule.learned_at)
 
     def count(*arguments):
         searches.append(1)
@@ -332,7 +332,7 @@ def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
             assert hyperparameters(optimizer) == before
             failures += 1
         assert len(optimizer.history_) == i + 1
-        assert query not in optimizer._run.pending
+        assert query not in optimizer.run_.pending
     assert failures == 2
     # The file holds the answers, and knows of the failures.
     if name == "campaigns":
@@ -423,7 +423,7 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
         optimizer.tell(optimizer.ask(), np.sin(n))
         if learned and learned[-1] == n:
             # An optimizer that was replaced by a mere note would have remembered when it learned.
-            optimizer._schedule.record_refit(n)
+            optimizer._model.schedule.record_refit(n)
             told.append(n)
     assert told[-1] == last_refit(relearn, 12) and told[1:] == learned
 
@@ -436,7 +436,7 @@ def test_a_schedule_that_is_set_in_a_run_holds_at_once(cls):
     def n_learned_of(relearn):
         optimizer.set_params(relearn=relearn)
         optimizer.tell(optimizer.ask(), 0.1 * len(optimizer.history_))
-        return optimizer._schedule.learned_at
+        return optimizer._model.schedule.learned_at
 
     schedules = [None, 1, 1, None, "growing", 5]
     assert [n_learned_of(each) for each in schedules] == [0, 2, 3, 3, 5, 5]

@@ -148,7 +148,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     low, high = LIMITS["acid"]
     acid = cases.outcome_model(optimizer, "acid").fantasize(blocks)
     hold *= probability_between(low, high, *acid.moments(ARMS, std=True))
-    limits = optimizer._feasibility(queries).limits
+    limits = optimizer._feasibility(expecting=True).limits
     assert_allclose(limits.probability(ARMS), hold, atol=1e-9)
     assert len({query.index for query in queries}) == 3
 
@@ -453,22 +453,22 @@ def test_an_outcome_at_a_limit_is_within_it_and_one_limit_is_enough_to_be_beyond
 def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
     optimizer.run(lambda query: value(point(query)), 12)
-    queries = optimizer._run.told_queries()
+    queries = optimizer.run_.told_queries()
     means = optimizer.predict_query(queries)
     assert len(optimizer._prediction_note(queries[means.argmax()])) == 0
     other = queries[means.argmin()]
     monkeypatch.setattr(optimizer, "recommend", lambda **kwargs: other)
     result = optimizer.run(lambda query: -1.0, 1)
-    means = optimizer.predict_query(optimizer._run.told_queries())
+    means = optimizer.predict_query(optimizer.run_.told_queries())
     said = result.model["predict"]
-    assert f"expects {means.max():.6g} of {optimizer._run.told_queries()[means.argmax()]!r}" in said
+    assert f"expects {means.max():.6g} of {optimizer.run_.told_queries()[means.argmax()]!r}" in said
     assert f"and {result.fun:.6g} of the recommendation" in said and said in str(result)
 
 
 def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
     play(optimizer, 25)
-    queries = optimizer._run.told_queries()
+    queries = optimizer.run_.told_queries()
     kept = [query for query in queries if keeps(point(query))]
     best = kept[int(optimizer.predict_query(kept).argmax())]
     assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]

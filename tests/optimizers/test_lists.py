@@ -58,7 +58,7 @@ def test_what_is_learned_of_one_value_of_a_list_counts_everywhere():
         for x in settings
     ]
     optimizer = GPUCBOptimizer(bounds=lists(sizes), random_state=0).fit(rows[:60], y[:60])
-    assert type(optimizer._gp.kernel.base.k2) is AdditiveMatern
+    assert type(optimizer._model.process.kernel.base.k2) is AdditiveMatern
     error = optimizer.predict(rows[60:]) - y[60:]
     assert np.sqrt(np.mean(error**2)) < 0.15 * y.std()
 
@@ -116,7 +116,7 @@ def test_settings_beside_the_best_are_candidates():
     optimizer.ask()
     best = optimizer.recommend()
     points = optimizer.domain_.every_place()
-    space = optimizer._run.space
+    space = optimizer.run_.space
     settings = {tuple(space.setting(point).values()) for point in points}
     values = np.array(list(best.params.values()))
     near = [each for each in settings if (np.array(each) != values).sum() == 1]
@@ -131,7 +131,7 @@ def test_a_box_with_a_rule_has_candidates_beside_the_best_too():
         params = query.params
         assert params["x"] + params["y"] <= 1.2 + 1e-9
         optimizer.tell(query, params["x"] - (params["kind"] != "C") - abs(params["n"] - 50) / 200)
-    kinds = [optimizer._run.space.setting(p)["kind"] for p in optimizer.domain_.every_place()]
+    kinds = [optimizer.run_.space.setting(p)["kind"] for p in optimizer.domain_.every_place()]
     assert set(kinds) == set("ABCDEFGH")
 
 

@@ -87,7 +87,7 @@ def test_a_run_over_targets_is_copied_saved_and_resumed(tmp_path):
 
 def covariance_of_targets(optimizer, pending=()):
     """The posterior covariance of all targets, of a process that has seen all answers."""
-    gp, n = optimizer._gp, len(optimizer.domain_.rows)
+    gp, n = optimizer._model.process, len(optimizer.domain_.rows)
     targets = Functionals.of_rows(gp.tracked.rows[n:])
     blocks = [optimizer.domain_.rows_of_query(query) for query in pending]
     seen = gp.fantasize(blocks, [optimizer.alpha_] * len(blocks))

@@ -80,7 +80,7 @@ def test_gpoo_does_what_a_naive_reference_does():
         query = optimizer.ask()
         assert params_of(query) == cell
         optimizer.tell(
-            query, np.mean([f(row) for row in optimizer._run.space.columns(query.points)])
+            query, np.mean([f(row) for row in optimizer.run_.space.columns(query.points)])
         )
     cells = [optimizer.domain_.cell(leaf) for leaf in optimizer.domain_.tree.leaves.tolist()]
     assert len(cells) == len(leaves) > 12
@@ -114,7 +114,7 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
             assert query.params == query.settings[0]
     optimizer.tell(SETTING, 0.5).tell(pd.DataFrame([SETTING] * 2), [0.5, 0.4])
     optimizer.tell(optimizer.ask().params, -0.1)
-    assert not optimizer._run.pending
+    assert not optimizer.run_.pending
     best = optimizer.recommend()
     assert pickle.loads(pickle.dumps(best)).settings == best.settings
     optimizer.save(tmp_path / "run")
@@ -270,16 +270,18 @@ def brute_force(optimizer, sides, n=24):
 def most_probable(optimizer, settings):
     """Mean over settings by the most probable model; what is read is an average over several."""
     points = optimizer._inputs.points(settings)
-    return optimizer._gp.moments(optimizer._functionals_at(points)).mean()
+    return optimizer._model.process.moments(optimizer._functionals_at(points)).mean()
 
 
 @pytest.mark.slow
 def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monkeypatch):
     optimizer = made(GPOOOptimizer, bounds={"x": range(20), "y": range(20)})
     cases.play(optimizer, 8, lambda q: np.mean([-((s["x"] - 7) ** 2) - s["y"] for s in q.settings]))
-    moments, seen = optimizer._gp.moments, []
+    moments, seen = optimizer._model.process.moments, []
     monkeypatch.setattr(
-        optimizer._gp, "moments", lambda X, **of: (seen.append(len(X)), moments(X, **of))[1]
+        optimizer._model.process,
+        "moments",
+        lambda X, **of: (seen.append(len(X)), moments(X, **of))[1],
     )
     region = optimizer.recommend(side={"x": 5, "y": 5})
     assert sum(seen) <= 20 * 20 * (1 + N_SWEEPS)
@@ -377,7 +379,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     for setting in query.settings:
         assert {name: setting[name] for name in context} == context
     # Any coordinates of a category are the same context.
-    point = optimizer._run.context_space.point(context)
+    point = optimizer.run_.context_space.point(context)
     assert optimizer.ask(context=as_coordinates(point + np.array([0.0, 0.1]))) == query
     best = optimizer.recommend(context=context)
     assert np.mean([yield_of(setting) for setting in best.settings]) > -0.2
@@ -390,7 +392,7 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     loaded = ContextualGPTreeOptimizer.load(tmp_path / "run")
     assert loaded.ask(context=context).params == query.params
     region = optimizer.recommend(context=context, side={"salt": 0.2, "cycles": 2})
-    low, high = optimizer._run.space.point(region.settings[0])[2], region.upper[2]
+    low, high = optimizer.run_.space.point(region.settings[0])[2], region.upper[2]
     assert {name: region.params[name] for name in context} == context
     assert_allclose(region.upper[2] - region.lower[2], 0.2)
     assert len(region.params["cycles"]) == 2 and low < high

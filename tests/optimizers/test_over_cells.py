@@ -7,8 +7,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import IDSOptimizer, KGOptimizer
 from skgpb.domains import Cells
+from skgpb.domains.arms import Layout
 from skgpb.domains.free_cells import FreeCells
-from skgpb.domains.layout import Layout
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 

@@ -264,7 +264,7 @@ class Uncertain(IndirectSearch):
     def acquisition(self, posterior):
         return np.log(posterior.query_var)
 
-    _is_log_acquisition = True
+    _unit_of_scores = "log"
 
 
 def test_a_class_of_ones_own_asks_as_its_function_does():

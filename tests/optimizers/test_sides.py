@@ -94,7 +94,7 @@ def test_settings_are_told_and_predicted_by_name():
     assert_array_equal(both, optimizer.predict_query(table, return_std=True))
     assert optimizer.sample_y(table, 2).shape == (2, 2)
     fitted = made(n_candidates=50).fit(table, [0.25, 0.5])
-    assert fitted._run.space.names == list(SIDES) and len(fitted.bounds_) == 4
+    assert fitted.run_.space.names == list(SIDES) and len(fitted.bounds_) == 4
     assert fitted.predict(SETTING) < fitted.predict(SETTING | {"cycles": 5})
 
 
@@ -106,7 +106,7 @@ def test_a_pending_query_is_told_by_what_was_asked():
     optimizer.tell(batch[0].params, 0.1).tell(rounded | {"cycles": np.int64(rounded["cycles"])}, 0)
     assert optimizer.ask(3)[0] not in batch[:2]
     assert_array_equal(optimizer.history_["descriptor"][:, :4], [b.points[0] for b in batch[:2]])
-    assert list(optimizer._run.pending) == [batch[2], *optimizer.ask(3)]
+    assert list(optimizer.run_.pending) == [batch[2], *optimizer.ask(3)]
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_a_pending_query_is_told_by_what_was_asked():
 def test_wrong_settings_change_nothing(wrong, words):
     optimizer = made()
     cases.play(optimizer, 3, answer)
-    before = pickle.dumps((optimizer.history_, optimizer._run.pending))
+    before = pickle.dumps((optimizer.history_, optimizer.run_.pending))
     for call in (optimizer.tell, lambda *a: optimizer.tell([SETTING, a[0]], [1.0, 2.0])):
         with pytest.raises(ValueError, match=words):
             call(wrong, 1.0)
     for call in (optimizer.predict, optimizer.predict_query):
         with pytest.raises(ValueError, match=words):
             call(wrong)
-    assert pickle.dumps((optimizer.history_, optimizer._run.pending)) == before
+    assert pickle.dumps((optimizer.history_, optimizer.run_.pending)) == before
 
 
 def test_a_batch_has_no_setting_twice_and_ends_with_the_settings():
@@ -150,7 +150,7 @@ def test_a_batch_has_no_setting_twice_and_ends_with_the_settings():
 def test_what_is_believed_depends_on_the_setting_alone():
     optimizer = made()
     cases.play(optimizer, 6, answer)
-    point = optimizer._run.space.points(SETTING)
+    point = optimizer.run_.space.points(SETTING)
     beside = point + np.array([0, 0, 0.05, -0.15])
     assert_array_equal(optimizer.predict(point), optimizer.predict(beside))
     assert_array_equal(optimizer.predict(point), optimizer.predict(SETTING))
@@ -197,7 +197,7 @@ def test_regions_have_ranges_and_points_have_values(cls, settings):
             assert low < setting["temperature"] < high and least < setting["salt"] < most
     assert "salt=" in repr(optimizer.recommend())
     optimizer.tell(optimizer.ask().params, 0.1)
-    assert not optimizer._run.pending
+    assert not optimizer.run_.pending
     assert np.isfinite(optimizer.predict({"temperature": 30, "salt": 1e-3})[0])
 
 
@@ -222,7 +222,7 @@ def test_what_is_asked_indirectly_has_numbers(cls):
     optimizer = made(cls, bounds={"temperature": (20, 90), "cycles": randint(1, 9)})
     with pytest.raises(ValueError, match=r"cycles.*GPUCBOptimizer"):
         optimizer.start()
-    assert not hasattr(optimizer, "bounds_") and not hasattr(optimizer, "_run")
+    assert not hasattr(optimizer, "bounds_") and not hasattr(optimizer, "run_")
 
 
 def test_contexts_have_names_as_well():

@@ -96,7 +96,7 @@ def test_arms_pulled_equal_the_naive_reference(member, kernel, n_seeds):
         noise = np.sqrt(ALPHA) * rng.standard_normal(50)
         optimizer = make(member, kernel=KERNELS[kernel], random_state=seed)
         optimizer.ask()
-        game = reference.Game(K, ALPHA, seed=optimizer._run.seed)
+        game = reference.Game(K, ALPHA, seed=optimizer.run_.seed)
         for t in range(50):
             arm = optimizer.ask().index
             naive = game.choose(member)
@@ -112,7 +112,7 @@ def test_scores_equal_the_naive_reference_to_rounding():
     for member in MEMBERS:
         optimizer = make(member, kernel=KERNELS["Matern"])
         cases.scores(optimizer)
-        game = reference.Game(K, ALPHA, seed=optimizer._run.seed)
+        game = reference.Game(K, ALPHA, seed=optimizer.run_.seed)
         rng = np.random.default_rng(1)
         for arm in rng.integers(100, size=12):
             optimizer.tell(ARMS[arm], f(ARMS[arm]))

@@ -63,7 +63,7 @@ def test_with_a_given_kernel_the_posterior_is_read(kind):
             np.concatenate(np.atleast_2d(*as_tuple(optimizer.surrogate_.predict(rows, **each)))),
         )
     query = optimizer.recommend()
-    mean, std = optimizer._gp.moments([optimizer.domain_.rows_of_query(query)], std=True)
+    mean, std = optimizer._model.process.moments([optimizer.domain_.rows_of_query(query)], std=True)
     assert optimizer.predict_query([query], return_std=True) == (mean, std)
 
 
@@ -155,7 +155,9 @@ def test_intervals_hold_at_the_recommendation():
         truth = float((np.cos(best.points @ w.T + phase) @ size)[0])
         mean, std = optimizer.predict_query([best], return_std=True)
         held += abs(truth - mean[0]) <= 1.96 * std[0]
-        mean, std = optimizer._gp.moments([optimizer.domain_.rows_of_query(best)], std=True)
+        mean, std = optimizer._model.process.moments(
+            [optimizer.domain_.rows_of_query(best)], std=True
+        )
         one += abs(truth - mean[0]) <= 1.96 * std[0]
     # 34 of 40 is two standard errors below 38.
     assert held >= 34 > one

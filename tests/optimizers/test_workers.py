@@ -204,7 +204,7 @@ def test_the_next_run_begins_with_what_was_out():
     asked.clear()
     optimizer.run(recorded, 5, executor=InOrder(range(5), 2))
     assert asked[:3] == left
-    assert len(asked) == 5 and not optimizer._run.pending
+    assert len(asked) == 5 and not optimizer.run_.pending
 
 
 def test_a_checkpoint_knows_what_was_out(tmp_path):
@@ -384,7 +384,7 @@ def test_an_exception_can_end_the_run_and_cancels_what_has_not_begun():
     assert len(optimizer.history_) == 4
     assert [future.cancelled() for future in executor.futures] == [False] * 5 + [True] * 2
     assert optimizer.run(answer, 3).nfev == 3
-    assert not optimizer._run.pending
+    assert not optimizer.run_.pending
 
 
 @pytest.mark.parametrize(

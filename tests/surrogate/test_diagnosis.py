@@ -10,8 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer, defaults
-from skgpb.surrogate import diagnosis as module
-from skgpb.surrogate import model as module_of_model
+from skgpb.surrogate import model as module
 from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.likelihood import default_kernel, default_prior
 from skgpb.surrogate.model import Model, ModelOptions
@@ -201,7 +200,7 @@ def test_outliers_are_looked_for_if_the_noise_is_not_negligible_in_units_of_f(ty
         model.observe(np.array([[x]]), np.sqrt(typical) * float(smooth(x) + 0.1 * rng.normal()))
         if model.is_due:
             model = model.refit()
-    found = module_of_model.Hyperparameters(0.0, 1.0, model.process.kernel.theta, 0.0)
+    found = module.Hyperparameters(0.0, 1.0, model.process.kernel.theta, 0.0)
     least = exact_noise() * typical
     assert model._judges(replace(found, noise=1.01 * least))
     assert not model._judges(replace(found, noise=0.99 * least))

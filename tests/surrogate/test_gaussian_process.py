@@ -16,7 +16,7 @@ from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, ConditionalMean, LowRank, WindowMean
 from skgpb.kernels.evaluator import Functionals, unique_rows
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.samples import Samples
+from skgpb.surrogate.model import Samples
 
 KERNEL = 1.5 * RBF([0.4, 0.7])
 RNG = np.random.default_rng(0)

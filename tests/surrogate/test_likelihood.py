@@ -32,7 +32,7 @@ from skgpb.surrogate.likelihood import (
     promising_starts,
     smooth_kernel,
 )
-from skgpb.surrogate.samples import Samples
+from skgpb.surrogate.model import Samples
 from skgpb.surrogate.tasks import slow_kernel
 from skgpb.surrogate.trend_and_rough import trend_and_rough
 

@@ -11,7 +11,8 @@ from scipy.stats import multivariate_normal
 
 from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals
-from skgpb.surrogate.samples import Samples, ScaledSamples, subsample
+from skgpb.surrogate.model import Samples
+from skgpb.surrogate.samples import ScaledSamples, subsample
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.shrinkage import shrinkage_means
 from skgpb.surrogate.success import SuccessModel, learned_success, log_loss

@@ -287,6 +287,6 @@ def test_a_fit_of_a_loaded_run_draws_a_seed_of_its_own(tmp_path):
     run = EIOptimizer(bounds=BOUNDS)
     run.tell(run.ask(), 0.5).save(tmp_path / "run")
     resumed = EIOptimizer.load(tmp_path / "run")
-    assert resumed._run.seed == run._run.seed
+    assert resumed.run_.seed == run.run_.seed
     x = resumed.ask().points
-    assert resumed.fit(x)._run.seed != run._run.seed
+    assert resumed.fit(x).run_.seed != run.run_.seed

@@ -229,23 +229,27 @@ def _format_params(params: dict[str, Any]) -> str:
 def _about(best: dict[str, Any], block: str) -> str:
     """Describe the answers behind the recommendation: number, best one, noise, caveats."""
     answered = best["best_answer"]
-    n, noise = best["n_answers"], best["noise"]
+    n, scatter = best["n_answers"], best["scatter"]
     about = (
         f"From {n} result{'' if n == 1 else 's'}. The best single one "
         f"{limits_remark(best)}is "
         f"{format_value(answered['answer'])}, of experiment {answered['query']}"
     )
-    apart = ""
-    if best["between_blocks"] is not None:
-        apart = (
-            f", and shift by about {best['between_blocks']:.2g} from one {block} to another; what "
-            f"is expected is for an average {block}"
-        )
-    if noise:
+    if scatter is None:
+        about += ". How much repeated results scatter is not known: nothing was repeated yet"
+    elif scatter:
         about += (
-            f". Repeated results scatter by about {noise:.2g} around their average (standard "
-            f"deviation){apart}. The best of many results is partly luck, so the expected result "
-            "may be less good"
+            f". Repeated results scatter by about {scatter:.2g} around their average (standard "
+            "deviation)"
+        )
+    if best["between_blocks"] is not None:
+        about += (
+            f". Results shift by about {best['between_blocks']:.2g} from one {block} to another; "
+            f"what is expected is for an average {block}"
+        )
+    if best["noise"]:
+        about += (
+            ". The best of many results is partly luck, so the expected result may be less good"
         )
     if best["beware"]:
         about += f". {best['beware']}"

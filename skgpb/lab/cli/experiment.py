@@ -513,7 +513,7 @@ def _expect(arguments: argparse.Namespace) -> Output:
     unit = f" {status['unit']}" if status["unit"] else ""
     lines = [
         f"{status['answer'] or 'answer'} there: {_format_prediction(found, unit)}",
-        f"repeated answers scatter by {format_value(found['noise'], 3)}{unit} (standard deviation)",
+        _describe_scatter(found["scatter"], unit),
         *describe_outcomes(found),
     ]
     if not found["possible"]:
@@ -667,7 +667,7 @@ def _best(arguments: argparse.Namespace) -> Output:
         *_setting(best["params"]),
         f"{status['answer'] or 'answer'} there: {_format_prediction(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
-        f"repeated answers scatter by {format_value(best['noise'], 3)}{unit} (standard deviation)",
+        _describe_scatter(best["scatter"], unit),
         *_block_shift(status, best, unit),
         *describe_preferred_query(best),
         *describe_outcomes(best),
@@ -739,7 +739,7 @@ def _block_shift(status: dict[str, Any], best: dict[str, Any], unit: str) -> lis
     if spread is None:
         return []
     return [
-        f"and shift by {format_value(spread, 3)}{unit} from one {status['block']} to another "
+        f"answers shift by {format_value(spread, 3)}{unit} from one {status['block']} to another "
         f"(standard deviation); what is expected is for an average {status['block']}"
     ]
 
@@ -783,6 +783,13 @@ def _notes_line(entry: dict[str, Any]) -> list[str]:
         parts.append(f"the mean of {', '.join(map(format_value, several))}")
     text = to_one_line("; ".join(filter(None, parts)))
     return [text] if text else []
+
+
+def _describe_scatter(scatter: float | None, unit: str) -> str:
+    """Write by how much repeated answers differ."""
+    if scatter is None:
+        return "how much repeated answers scatter is not known: nothing was repeated yet"
+    return f"repeated answers scatter by {format_value(scatter, 3)}{unit} (standard deviation)"
 
 
 def _goal(status: dict[str, Any]) -> str:

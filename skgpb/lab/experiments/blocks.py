@@ -59,17 +59,17 @@ def write_block(record: LabRecord, block: str, text: str) -> None:
 
 def block_std(optimizer: Any) -> float | None:
     """Return the standard deviation of the shifts of blocks; None if no answer has a block."""
-    process = getattr(optimizer, "_gp", None)
+    process = None if optimizer._model is None else optimizer._model.process
     return sqrt(process.effect) * process.scale if process is not None and process.effect else None
 
 
 def blocks_in(optimizer: Any) -> list[dict[str, Any]]:
     """Return the prediction of the shift of each block, see ``Experiment.blocks``."""
-    numbers, sign = optimizer._run.blocks, optimizer._run.sign.convert(1.0)
+    numbers, sign = optimizer.run_.blocks, optimizer.run_.sign.convert(1.0)
     if not numbers:
         return []
     told = [event[4] for event in optimizer._events if event[0] == "tell" and len(event) > 4]
-    means, covariances = optimizer._gp.effects(n := len(numbers))
+    means, covariances = optimizer._model.process.effects(n := len(numbers))
     # Shifts from the average of these blocks: shifts from a mean of 0 would be more uncertain.
     contrasts = np.eye(n) - 1.0 / n
     stds = np.sqrt(np.maximum(np.diag(contrasts @ covariances @ contrasts), 0.0))

@@ -277,7 +277,7 @@ class Campaigns:
     @property
     def _pending_split(self) -> Allocation | None:
         """The split that was asked and not told; None if there is none."""
-        return next(iter(self._bandit._run.pending), None)
+        return next(iter(self._bandit.run_.pending), None)
 
     def _withdraw(self) -> None:
         """Withdraw the pending split, if there is one."""

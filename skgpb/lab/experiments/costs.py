@@ -89,5 +89,5 @@ def _least(some: Iterable[Amount], of: Mapping[str, Side]) -> float:
 
 def cost_texts(optimizer: Any) -> list[str]:
     """Return the texts of the ``cost`` of an optimizer; empty if it has none."""
-    cost = getattr(optimizer._params, "cost", None)
+    cost = getattr(optimizer.run_.params, "cost", None)
     return list(cost.texts) if isinstance(cost, SettingCosts) else []

@@ -310,7 +310,7 @@ class Experiment:
                 "file": str(notebook.path),
                 **notebook.labels,
                 **({} if notebook.score is None else {"answer": "score", "unit": ""}),
-                "direction": optimizer._params.direction,
+                "direction": optimizer.run_.params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": plan.has_regions,
                 "sides": [side.as_dict() for side in plan.sides],

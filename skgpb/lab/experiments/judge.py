@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from skgpb import defaults
 from skgpb.domains import Cell
-from skgpb.domains.query import Query
+from skgpb.domains.arms import Query
 from skgpb.lab.experiments.answers import read_answer
 from skgpb.lab.experiments.blocks import block_name, block_std, blocks_in
 from skgpb.lab.experiments.entries import Entry, jsonable
@@ -61,7 +61,7 @@ class Judge:
         self._optimizer = notebook.plan.optimizer
         self._answered = [entry for entry in notebook.entries if entry.answer is not None]
         self._answers = [float(each.answer) for each in self._answered if each.answer is not None]
-        self._sign = -1.0 if self._optimizer._params.direction == "minimize" else 1.0
+        self._sign = -1.0 if self._optimizer.run_.params.direction == "minimize" else 1.0
 
     def best(self, side: Mapping[str, float] | None = None) -> dict[str, Any] | None:
         """Return the current recommendation and its uncertainty.
@@ -83,8 +83,10 @@ class Judge:
             answer there without its noise; ``interval_95``, a pair; ``beware``, a caveat of the
             interval as a sentence, empty if there is none; ``preferred``, the answered query with a
             better mean than the recommendation in the average over models, a dict with ``query``
-            and ``mean``, None if there is none; ``noise``, the standard deviation of the noise in
-            an answer, given or learned; ``between_blocks``, the standard deviation of the shifts of
+            and ``mean``, None if there is none; ``noise``, the standard deviation of what the model
+            takes for noise in an answer, given or learned; ``scatter``, the standard deviation of
+            repeated answers, given or of the repeats, None if nothing was repeated;
+            ``between_blocks``, the standard deviation of the shifts of
             blocks, None without blocks; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, preferably within all limits;
             ``outcomes``, a list with the prediction of each outcome with a limit, see
@@ -175,7 +177,7 @@ class Judge:
         -------
         expected : dict
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
-            ``interval_95``; ``noise``, the standard deviation of the noise in an answer;
+            ``interval_95``; ``noise`` and ``scatter``, as in :meth:`best`;
             ``possible``, whether the setting satisfies all constraints; ``violates``, the
             constraints that it violates; ``outcomes``, a list of dicts with ``name``, ``limit``, a
             text, ``mean``, ``std`` and ``probability``, that the limit holds, None before the
@@ -307,7 +309,7 @@ class Judge:
         )
         known = [*(entry for entry in self._notebook.entries if entry.status == "given"), *told]
         answers = [float(entry.answer or 0.0) for entry in known]
-        process, functional = optimizer._gp, optimizer._model.samples.functional
+        process, functional = optimizer._model.process, optimizer._model.samples.functional
         if len(known) <= MIN_ANSWERS or len(known) != len(functional):
             return []
         sign = self._sign
@@ -408,8 +410,25 @@ class Judge:
         numbers = [mean, mean - BAND * std, mean + BAND * std]
         numbers = [x if low is None else max(x, low) for x in numbers]
         numbers = [x if high is None else min(x, high) for x in numbers]
-        noise = sqrt(self._optimizer.alpha_)
-        return {"mean": numbers[0], "std": std, "interval_95": numbers[1:], "noise": noise}
+        return {
+            "mean": numbers[0],
+            "std": std,
+            "interval_95": numbers[1:],
+            "noise": sqrt(self._optimizer.alpha_),
+            "scatter": self._scatter(),
+        }
+
+    def _scatter(self) -> float | None:
+        """Return the standard deviation of repeated answers; None if nothing was repeated.
+
+        What the model takes for noise may be roughness of f while nothing is repeated.
+        """
+        if self._optimizer.alpha is not None:
+            return sqrt(self._optimizer.alpha)
+        repeated = self.replicates()
+        free = [len(each["answers"]) - 1 for each in repeated]
+        squares = [n * each["spread"] ** 2 for n, each in zip(free, repeated, strict=True)]
+        return sqrt(sum(squares) / sum(free)) if repeated else None
 
     def _outcomes(self, setting: dict[str, Any]) -> dict[str, Any]:
         """Return the items ``outcomes`` and ``within_limits`` of :meth:`expect`."""
@@ -420,7 +439,7 @@ class Judge:
             for each, limit in zip(found, format_limits(self._plan.limits), strict=True)
         ]
         for each in outcomes:
-            each["n_missing"] = self._optimizer._run.n_observations - each["n_answers"]
+            each["n_missing"] = self._optimizer.run_.n_observations - each["n_answers"]
         known = [each["probability"] for each in outcomes]
         within = prod(known) if known and None not in known else None
         return {"outcomes": outcomes, "within_limits": within}
@@ -437,7 +456,7 @@ class Judge:
             rows = optimizer._functionals_at(point[np.newaxis])
         else:
             rows = optimizer._row_sets_of([asked])
-        mean, std = (float(x[0]) for x in optimizer._gp.moments(rows, std=True))
+        mean, std = (float(x[0]) for x in optimizer._model.process.moments(rows, std=True))
         return self._sign * mean, std
 
     def _preferred(self, best: Any) -> dict[str, Any] | None:

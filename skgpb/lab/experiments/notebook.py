@@ -179,7 +179,7 @@ class Notebook:
                     f"{str(self.path)!r} holds campaigns that share a budget: open it with "
                     "Campaigns, or in the shell by skgpb budget"
                 )
-            if not isinstance(optimizer, OPTIMIZER_CLASSES) or optimizer._run.space is None:
+            if not isinstance(optimizer, OPTIMIZER_CLASSES) or optimizer.run_.space is None:
                 raise LoadError(
                     f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
                     "names or which an experiment cannot ask: make one with Experiment.create"
@@ -239,7 +239,7 @@ class Notebook:
     def _count(self, *more: int) -> None:
         """Recompute the entries from the events; ``more`` are numbers for new entries."""
         plan, limits, costs = self.plan, self.plan.limits, self.plan.costs
-        numbers, alpha = [*self._numbers, *more], plan.optimizer._params.alpha
+        numbers, alpha = [*self._numbers, *more], plan.optimizer.run_.params.alpha
         self.entries = make_entries(plan.events, numbers, self._last, plan.space, alpha)
         self._numbers = [entry.number for entry in self.entries]
         self._last = max([self._last, *self._numbers])
@@ -250,7 +250,7 @@ class Notebook:
                 entry.status, entry.reason = "skipped", None
             entry.within_limits = is_within_limits(entry.record.measured, limits)
             if costs:
-                entry.cost = plan.optimizer._params.cost(entry.query.params)
+                entry.cost = plan.optimizer.run_.params.cost(entry.query.params)
 
     def _replay(
         self, events: list[Any] | None = None, changed: int | None = None, plan: Plan | None = None

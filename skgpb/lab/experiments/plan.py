@@ -38,7 +38,7 @@ class Plan:
 
     def __init__(self, optimizer: Any) -> None:
         self.optimizer = optimizer
-        self.sides: list[Side] = [Side.of(*each) for each in optimizer._params.bounds.items()]
+        self.sides: list[Side] = [Side.of(*each) for each in optimizer.run_.params.bounds.items()]
 
     @classmethod
     def create(
@@ -61,12 +61,12 @@ class Plan:
     @property
     def space(self) -> ParameterSpace:
         """The named sides."""
-        return self.optimizer._run.space
+        return self.optimizer.run_.space
 
     @property
     def constraints(self) -> list[str]:
         """Linear constraints between sides."""
-        bounds = self.optimizer._params.bounds
+        bounds = self.optimizer.run_.params.bounds
         return list(bounds.constraints) if isinstance(bounds, Box) else []
 
     @property
@@ -284,7 +284,7 @@ class Plan:
 
 def outcome_limits(optimizer: Any) -> Limits:
     """Return the limits of an optimizer on outcomes; an empty dict if it has none."""
-    return getattr(optimizer._params, "limits", None) or {}
+    return getattr(optimizer.run_.params, "limits", None) or {}
 
 
 def _make_search(limits: Limits, settings: dict[str, Any]) -> Search:

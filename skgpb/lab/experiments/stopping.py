@@ -72,7 +72,7 @@ class Outlook:
         """Compute the outlook from an optimizer and the answers told so far."""
         best, learned = optimizer.recommend(), optimizer._model.learns
         low, high = ends
-        downwards = optimizer._params.direction == "minimize"
+        downwards = optimizer.run_.params.direction == "minimize"
         end, room = low if downwards else high, None
         if end is not None:
             mean = float(optimizer.predict_query([best])[0])

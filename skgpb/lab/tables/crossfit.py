@@ -14,9 +14,9 @@ that is divided by the number of features that the searches chose (Bonferroni), 
 of numbers. Rows that helped to choose a feature in one fold confirm it in another fold, so these
 tests reject more often than their level; the level allows for that.
 
-*Which size.* How much an end of a side costs depends on the share of the variance that no feature
-explains, which the table does not tell. So each search recommends a box for each of several such
-shares, and their conditions are tested strictly or leniently. Of these groups, which are more or
+*Which size.* How much an end of a side should cost depends on the share of the variance that no
+feature explains, which the table does not tell. So each search recommends a box for each of several
+costs, and their conditions are tested strictly or leniently. Of these groups, which are more or
 less large, the result is the one with the highest average over held-out rows, or a larger one whose
 average is hardly lower. The error of this difference is small, because most rows are in both. In
 small tables no test has any power. A group without any tests is therefore the result if its average
@@ -54,8 +54,9 @@ LENIENT_LEVEL, STRICT_LEVEL, END_LEVEL = 0.5, 0.005, 0.05
 # A condition is dropped if it raises the average of the group by less than this share of the
 # distance between the averages of the group and of the table.
 MIN_EFFECT = 0.05
-# Shares of the variance of the target that may be unexplained.
-NOISE_SHARES = (1.0, 0.3, 0.1)
+# Costs of an end, in units of its cost if no feature explains any of the variance of the target.
+# The higher the cost, the larger are the groups.
+END_COSTS = (16.0, 4.0, 1.0, 0.3, 0.1)
 # Largest p-values of an end, in the order in which the groups are preferred.
 END_LEVELS = (END_LEVEL, 0.5)
 # Standard errors by which the average over held-out rows may be lower for a preferred group.
@@ -243,12 +244,12 @@ def search_features(
     min_rows: int,
     features: Sequence[int],
 ) -> list[np.ndarray]:
-    """Return the best boxes (size,) with conditions on these features, by shares of noise."""
+    """Return the best boxes (size,) with conditions on these features, by costs of an end."""
     some, target, shape = table.only(features), standardize(y), table.shape
     path = search_rows(some, target, min_rows)
     boxes = []
-    for noise in NOISE_SHARES:
-        best, box = recommend(some, target, path, noise), shape.everything
+    for end_cost in END_COSTS:
+        best, box = recommend(some, target, path, end_cost), shape.everything
         for i, j in enumerate(features):
             part = best[some.shape.offsets[i] : some.shape.offsets[i + 1]]
             box[shape.offsets[j] : shape.offsets[j + 1]] = part
@@ -296,8 +297,8 @@ class Rung:
     ----------
     features : tuple of int
         The features that were searched.
-    noise : int
-        Index of the share of noise, in ``NOISE_SHARES``.
+    cost : int
+        Index of the cost of an end, in ``END_COSTS``.
     fitted : CrossFit
         The conditions that are left, and the held-out rows.
     is_tested : bool
@@ -305,7 +306,7 @@ class Rung:
     """
 
     features: tuple[int, ...]
-    noise: int
+    cost: int
     fitted: CrossFit
     is_tested: bool = True
 
@@ -365,12 +366,12 @@ def cross_fit(
             found[fold] = search_features(table.part(rows), y[rows], least, features)
         return [
             CrossFit(table, y, folds, groups, {fold: boxes[i] for fold, boxes in found.items()})
-            for i in range(len(NOISE_SHARES))
+            for i in range(len(END_COSTS))
         ]
 
     def climb(rows: np.ndarray) -> tuple[list[Rung], list[Rung]]:
         """Return the tested and the untested groups, judged by these rows (n_rows,) of bool."""
-        first = search_folds(every)[0].with_rows(rows)
+        first = search_folds(every)[END_COSTS.index(1.0)].with_rows(rows)
         first.drop(first.rare)
         first.drop_features(LENIENT_LEVEL, 0.0)
         features = tuple(first.features) or every
@@ -396,7 +397,7 @@ def cross_fit(
 
     def box_of(rung: Rung) -> np.ndarray:
         """Return the box of the whole table, (size,)."""
-        box = search_table(rung.features)[rung.noise]
+        box = search_table(rung.features)[rung.cost]
         return rung.fitted.prune_box(box, table.shape) if rung.is_tested else box
 
     tested, untested = climb(np.ones(len(y), dtype=bool))

@@ -147,22 +147,23 @@ class SubgroupPath:
         cost = np.where(part, COST_OF_END * count_ends(inside, shape), 0.0)
         return cls(n, mean, inside, squared, cost)
 
-    def evidence(self, noise: float = 1.0) -> np.ndarray:
+    def evidence(self, end_cost: float = 1.0) -> np.ndarray:
         """Return ``squared`` minus the cost of the ends, shape (n_boxes,).
 
-        ``noise`` is the share of the variance of the target that no feature explains.
+        ``end_cost`` multiplies this cost. If features explain much of the variance of the target,
+        the remaining share of it is enough; the higher it is, the larger is the best box.
         """
-        return self.squared - noise * self.cost
+        return self.squared - end_cost * self.cost
 
-    def shrunken_mean(self, noise: float = 1.0) -> np.ndarray:
+    def shrunken_mean(self, end_cost: float = 1.0) -> np.ndarray:
         """Return ``mean``, shrunk by the share of ``squared`` that is evidence, (n_boxes,)."""
-        share = self.evidence(noise) / np.maximum(self.squared, 1e-300)
+        share = self.evidence(end_cost) / np.maximum(self.squared, 1e-300)
         return self.mean * np.clip(share, 0.0, 1.0)
 
-    def best(self, noise: float = 1.0) -> int:
+    def best(self, end_cost: float = 1.0) -> int:
         """Return the recommended box; without significant boxes that of the most evidence."""
-        shrunken = self.shrunken_mean(noise)
-        return int((shrunken if shrunken.max() > 0.0 else self.evidence(noise)).argmax())
+        shrunken = self.shrunken_mean(end_cost)
+        return int((shrunken if shrunken.max() > 0.0 else self.evidence(end_cost)).argmax())
 
     def largest(self, tolerance: float) -> int:
         """Return the index of the largest box that is hardly worse than the best.
@@ -409,18 +410,18 @@ def _coarse(n: np.ndarray, totals: np.ndarray, levels: Levels) -> np.ndarray:
 
 
 def recommend(
-    table: MemoryTable, target: np.ndarray, found: SubgroupPath, noise: float = 1.0
+    table: MemoryTable, target: np.ndarray, found: SubgroupPath, end_cost: float = 1.0
 ) -> np.ndarray:
     """Return the best box of a search without its unnecessary ends, shape (size,).
 
-    ``noise`` is the share of the variance of the target that no feature explains.
+    ``end_cost`` is as in :meth:`SubgroupPath.evidence`.
     """
-    best = found.inside[found.best(noise)]
-    return simplify_box(best, table.shape, RowSides(table, target).ask, noise)
+    best = found.inside[found.best(end_cost)]
+    return simplify_box(best, table.shape, RowSides(table, target).ask, end_cost)
 
 
 def simplify_box(
-    inside: np.ndarray, shape: Shape, ask: Marginals, noise: float = 1.0
+    inside: np.ndarray, shape: Shape, ask: Marginals, end_cost: float = 1.0
 ) -> np.ndarray:
     """Remove the ends of a box beyond which the rows hardly average less than those inside.
 
@@ -432,6 +433,8 @@ def simplify_box(
     ask : callable
         Function from a box (size,) to the counts, sums and variances of sums (size,) of each
         feature without its own side.
+    end_cost : float, default=1.0
+        As in :meth:`SubgroupPath.evidence`.
 
     Returns
     -------
@@ -443,7 +446,7 @@ def simplify_box(
         counts, totals, errors = ask(inside)
         within = inside[first] == 1
         mean = totals[first][within].sum() / max(counts[first][within].sum(), 1.0)
-        worst, dropped = ERRORS_OF_END * math.sqrt(noise), None
+        worst, dropped = ERRORS_OF_END * math.sqrt(end_cost), None
         for beyond in _beyond(inside, shape):
             n = counts[beyond].sum()
             gap = mean - totals[beyond].sum() / max(n, 1.0)

@@ -345,12 +345,12 @@ def test_a_form_begins_an_experiment(path):
     assert status["direction"] == "minimize" and status["answer"] == "loss"
     assert [side["name"] for side in status["sides"]] == ["heat", "catalyst"]
     assert (
-        Experiment(path).optimizer._run.seed
+        Experiment(path).optimizer.run_.seed
         == GPUCBOptimizer(
             bounds={"heat": (20.0, 90.0), "catalyst": ["A", "B"]}, alpha=None, random_state=7
         )
         .start()
-        ._run.seed
+        .run_.seed
     )
 
 

@@ -116,7 +116,7 @@ def test_what_was_really_spent_counts_and_is_taken_back(ads):
         told = ads.tell({"search": 3, "video": "1 of 8"}, spent={"search": "20", "video": 5})
     assert told["split"] == 1
     assert told["amounts"] == asked["amounts"] | {"search": 20.0, "video": 5.0}
-    assert not ads._bandit._run.pending
+    assert not ads._bandit.run_.pending
     own = ads.tell({"video": 2}, spent={"search": 1, "social media": 2, "video": 3})
     assert [each["split"] for each in ads.history()] == [1, 2]
     ads.ask()  # it need not be told before something is taken back

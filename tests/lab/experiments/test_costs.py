@@ -144,7 +144,7 @@ def test_the_cost_of_a_point_is_a_function(cls):
         optimizer.tell(query, float(i % 3))
     assert optimizer.spent_ == pytest.approx(spent)
     round = optimizer.posterior()
-    settings = [optimizer._run.space.setting(place) for place in optimizer.domain_.every_place()]
+    settings = [optimizer.run_.space.setting(place) for place in optimizer.domain_.every_place()]
     assert round.cost.tolist() == [cost(setting) for setting in settings]
 
 

@@ -362,7 +362,7 @@ def test_everything_is_json_with_documented_keys(run):
     }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
-        *("outcomes", "within_limits", "between_blocks", "preferred"),
+        *("outcomes", "within_limits", "between_blocks", "preferred", "scatter"),
     }
     assert status["sides"] == [
         {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},
@@ -713,7 +713,7 @@ def test_limits_change_in_the_midst_of_a_run(run):
     asked = [entry["params"] for entry in run.ask(30, another=True)]
     assert "C" in {params["catalyst"] for params in asked}
     # Six answers say that it is not worth going there, but it could be asked.
-    space, places = run.optimizer._run.space, run.optimizer.domain_.every_place()
+    space, places = run.optimizer.run_.space, run.optimizer.domain_.every_place()
     assert 105 < max(space.setting(place)["temperature"] for place in places) <= 110
     kept = run.path.read_bytes()
     with pytest.raises(ValueError, match="would be outside of the new limits"):
@@ -967,3 +967,18 @@ def test_sizes_and_settings_of_regions_are_explained(tmp_path):
         at = {"x": 1, "salt": 1, "n": 1, "kind": "A"} | wrong
         with pytest.raises(ValueError, match="; a region is told by its query, or in a table"):
             run.tell(1.0, at=at)
+
+
+def test_scatter_is_that_of_repeats_or_as_it_is_given(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", {"x": (0, 1), "kind": ["A", "B"]})
+    for i in range(6):
+        run.tell(float(i % 4), at={"x": i / 5, "kind": "AB"[i % 2]})
+    assert run.best()["scatter"] is None and run.expect({"x": 0.5, "kind": "A"})["scatter"] is None
+    for value in (1.0, 3.0, 5.0):
+        run.tell(value, at={"x": 0.5, "kind": "B"})
+    run.tell(1.0, at={"x": 0.0, "kind": "A"})  # once more; the first answer there was 0
+    # Three degrees of freedom: 2 * 2**2 of three answers, and 0.5 of two.
+    assert_allclose(run.best()["scatter"], np.sqrt((2 * 4.0 + 0.5) / 3))
+    given = Experiment.create(tmp_path / "given.skgpb", {"x": (0, 1)}, noise=0.25)
+    given.tell(1.0, at={"x": 0.5})
+    assert given.best()["scatter"] == 0.25

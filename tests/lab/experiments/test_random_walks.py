@@ -115,8 +115,8 @@ def test_the_history_is_what_was_done(tmp_path, regions, seed, n_steps):
 def learned(experiment):
     """What the model has seen: the setting, the block and the answer of each, in any order."""
     optimizer = experiment.optimizer
-    names = {number: name for name, number in optimizer._run.blocks.items()} | {0: ""}
-    observed, samples = optimizer._gp.observed, optimizer._model.samples
+    names = {number: name for name, number in optimizer.run_.blocks.items()} | {0: ""}
+    observed, samples = optimizer._model.process.observed, optimizer._model.samples
     rows, strata = optimizer.domain_.places_of(observed.rows), observed.strata
     return sorted(
         (*rows[i].round(9), names[strata[i]], round(reward, 9))
@@ -138,7 +138,7 @@ def test_the_model_knows_the_operator_of_each_answer(tmp_path, seed, n_steps):
         getattr(walk, walk.rng.choice([*STEPS, "annotate", "change"]))()
         history = walk.experiment.history()
         assert {e["query"]: (e["status"], e["answer"]) for e in history} == walk.known
-        space = walk.experiment.optimizer._run.space
+        space = walk.experiment.optimizer.run_.space
         assert learned(walk.experiment) == sorted(
             (
                 *space.point(e["params"]).round(9),

@@ -240,7 +240,7 @@ def test_outcomes_of_tables_are_in_the_blocks_of_their_rows(tmp_path):
         data=tmp_path / "t.csv",
     )
     process = cases.outcome_model(run.optimizer, "cost").process
-    assert process.observed.strata.tolist() == run.optimizer._gp.observed.strata.tolist()
+    assert process.observed.strata.tolist() == run.optimizer._model.process.observed.strata.tolist()
     assert process.observed.strata.tolist() == [1, 2, 3, 1, 2, 3]
 
 

@@ -13,10 +13,10 @@ from skgpb.lab.tables import MemoryTable, crossfit, verdict
 from skgpb.lab.tables.crossfit import (
     ABOVE,
     BELOW,
+    END_COSTS,
     END_LEVELS,
     MISSING,
     N_FOLDS,
-    NOISE_SHARES,
     OTHER,
     CrossFit,
     Rung,
@@ -454,8 +454,8 @@ def test_each_fold_is_judged_by_the_group_that_the_others_choose(monkeypatch):
     fitted = cross_fit(MemoryTable(X, y), y, 6, groups, np.random.default_rng(0))
     folds, inside = assign_folds(groups, np.random.default_rng(0)), []
     for (tested, untested), rung, fold in zip(offered[1:], taken[1:], range(N_FOLDS), strict=True):
-        assert len(tested) == len(END_LEVELS) * len(NOISE_SHARES)
-        assert len(untested) == len(NOISE_SHARES)
+        assert len(tested) == len(END_LEVELS) * len(END_COSTS)
+        assert len(untested) == len(END_COSTS)
         assert_array_equal(rung.fitted.rows, folds != fold)
         inside += np.flatnonzero(rung.fitted.inside & (folds == fold)).tolist()
     assert fitted.inside.tolist() == inside
@@ -773,9 +773,9 @@ def test_a_search_of_some_features_has_conditions_on_no_others():
     boxes = search_features(table, y, 20, [2, 0])
     some, target = table.only([2, 0]), standardize(y)
     path = search_rows(some, target, 20)
-    assert len(boxes) == len(NOISE_SHARES)
-    for box, noise in zip(boxes, NOISE_SHARES, strict=True):
-        own = some.shape.subgroup(recommend(some, target, path, noise))
+    assert len(boxes) == len(END_COSTS)
+    for box, cost in zip(boxes, END_COSTS, strict=True):
+        own = some.shape.subgroup(recommend(some, target, path, cost))
         found = table.shape.subgroup(box)
         assert {name: found[name] for name in found} == {name: own[name] for name in own}
 
