@@ -372,6 +372,23 @@ def test_ends_can_be_set_whatever_the_steps():
     assert (grid[0], grid[1], grid[-2], grid[-1]) == (20.05, 20.1, 90.0, 90.02)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [
+        (105, 5105, 10),
+        (-5105, -105, 10),
+        (-123.4, 81.3, 1),
+        (2003, 99_999, 100),
+        (0.0123, 0.1, 1e-4),
+    ],
+)
+def test_default_steps_are_the_multiples_of_a_power_of_ten_between_the_ends(low, high, step):
+    side = Steps(low, high)
+    multiples = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+    assert side.default_step == side.shown_step == step
+    assert_allclose(side.grid, np.unique([low, *np.round(multiples, 9), high]), atol=1e-9)
+
+
 def test_steps_of_a_log_scale_have_three_digits():
     side = Steps(1e-4, 0.1, log=True)
     assert all(float(f"{x:.3g}") == x for x in side.grid)

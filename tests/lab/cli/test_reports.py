@@ -17,14 +17,15 @@ from skgpb.lab.cli.database_pictures import (
     _merge_levels,
     _positions,
     format_value,
+    make_panels,
 )
 from skgpb.lab.cli.exact import member_entries
 from skgpb.lab.cli.finding import LONGEST, describe_rival, where_option
-from skgpb.lab.cli.pictures import PARTS
+from skgpb.lab.cli.pictures import PARTS, Panel, draw_panels
 from skgpb.lab.cli.private import privacy_remark
 from skgpb.lab.cli.words import listed
 from skgpb.lab.datasets.columns import Column
-from skgpb.lab.tables.conditions import Categories, Range
+from skgpb.lab.tables.conditions import Categories, Range, Subgroup
 from skgpb.lab.tables.levels import Levels, Moments
 
 GROUP = {
@@ -351,6 +352,39 @@ def test_categories_are_drawn_at_their_places(side):
     assert points == {i: seen.mean[i] for i in (0, 1, 3)}
     groups = [x.tolist() for x, _, _ in axes.named("plot")]
     assert groups == ([[0, 1, 3]] if side is None else [[0, 3], [1]])
+
+
+def test_features_are_drawn_by_how_much_lower_the_average_is_without_them():
+    figure = pytest.importorskip("matplotlib.figure")
+    levels = [Levels("x", "number", edges=(1.0,)), Levels("y", "number", edges=(1.0, 2.0))]
+    seen = {"x": averages_of(2, seed=1), "y": averages_of(3, seed=2)}
+
+    def marginals(others, names):
+        assert [list(other) for other in others] == [["y"], ["x"]]
+        return [{name: seen[name]} for (name,) in names]
+
+    table = SimpleNamespace(levels=levels, marginals=marginals, target="t", mean=0.0)
+    box = Subgroup((("x", Range(1.0)), ("y", Range(2.0))))
+    for average in (5.0, -5.0):
+        axes = figure.Figure().subplots()
+        make_panels(table, box, average)[0].draw(axes)
+        widths = [bar.get_width() for bar in axes.patches]
+        without = [np.average(each.mean, weights=each.n) for each in seen.values()]
+        expected = sorted((abs(average - each) for each in without), reverse=True)
+        assert_allclose(widths, expected)
+
+
+@pytest.mark.parametrize(
+    ("n", "grid"), [(1, (1, 1)), (2, (1, 2)), (3, (1, 3)), (4, (2, 2)), (7, (3, 3))]
+)
+def test_panels_are_drawn_in_rows_that_are_equally_long(n, grid):
+    pytest.importorskip("matplotlib")
+    drawn = []
+    figure = draw_panels([Panel(drawn.append, "")] * n, "title")
+    shape = figure.axes[0].get_gridspec()
+    assert (shape.nrows, shape.ncols) == grid
+    assert drawn == figure.axes[:n]
+    assert [ax.axison for ax in figure.axes] == [True] * n + [False] * (grid[0] * grid[1] - n)
 
 
 def test_lines_are_single_except_the_condition_for_a_database():
