@@ -6,19 +6,21 @@ import signal
 import stat
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from runs import of_another_version, optimizer, parallel_history, peak
+from scipy.stats import loguniform
 
 import skgpb.utils.persistence
 from skgpb import (
     GPOOOptimizer,
     GPUCBOptimizer,
 )
-from skgpb.exceptions import EvaluationWarning
+from skgpb.exceptions import EvaluationWarning, ParameterWarning
 
 # Crashes -----------------------------------------------------------------------------------------
 
@@ -245,6 +247,17 @@ def test_what_was_set_during_a_job_is_set_when_it_is_queued_again(tmp_path):
     first.run(peak, 4)
     assert result.nfev == 12 and second.relearn == 3
     assert_array_equal(second.history_, first.history_)
+
+
+def test_parameters_that_are_never_equal_are_not_set_by_resuming(tmp_path):
+    path = tmp_path / "run"
+    for budget in (3, 5, 6):
+        run = GPUCBOptimizer(bounds={"x": loguniform(0.1, 1.0)}, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ParameterWarning)
+            run.run(lambda query: query.params["x"], budget, checkpoint=path, resume=True)
+        assert len(run.history_) == budget
+        assert all(event[0] != "set" for event in run._events)
 
 
 def test_a_checkpoint_of_another_run_is_not_replaced(tmp_path):

@@ -31,6 +31,8 @@ class Angle(Side):
     distances a distance on it is the difference of the angles, so that length scales are in the
     unit of the side.
 
+    Told numbers are between ``low`` and ``high``: tell 355 and not -5.
+
     Cells and regions go from a smaller to a larger number, and none contains both sides of the end:
     ``Angle(-180, 180)`` has its border where ``Angle(0, 360)`` has its middle. An average over a
     range of angles is the average over evenly spaced angles in it.

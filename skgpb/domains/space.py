@@ -108,7 +108,8 @@ class Side(ABC):
         Returns
         -------
         value : object
-            What users find in ``query.params``.
+            What users find in ``query.params``. :meth:`coordinate` accepts it, also at the ends,
+            where rounding must not move it beyond them.
         """
 
     @abstractmethod
@@ -662,12 +663,20 @@ def check_side(name: str, side: Side) -> Side:
         )
     if not np.isfinite(columns).all():
         raise ValueError(f"columns of {name} must be finite, got {columns.tolist()} of {side!r}")
-    back = side.coordinate(side.value(middle))
-    if not is_number(back) or not low <= back <= high:
-        raise ValueError(
-            f"coordinate of {name} must return a number between {low} and {high}, got {back!r} for "
-            f"the value {side.value(middle)!r} at {middle}; the side is {side!r}"
-        )
+    for u in (low, middle, high):
+        value = side.value(u)
+        try:
+            back = side.coordinate(value)
+        except ValueError as error:
+            raise ValueError(
+                f"coordinate of {name} must accept {value!r}, which is value({u}) of {side!r}, but "
+                f"raised: {error}. At an end, value may have to clip what rounding moves beyond it"
+            ) from error
+        if not is_number(back) or not low <= back <= high:
+            raise ValueError(
+                f"coordinate of {name} must return a number between {low} and {high}, got "
+                f"{back!r} for the value {value!r} at {u}; the side is {side!r}"
+            )
     return side
 
 

@@ -118,7 +118,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Seconds after which no further setting is evaluated. At least one setting is evaluated.
     stop : StopRule or callable, default=None
         Condition to end before ``n_iter``: a function of the engine, or a rule such as
-        :class:`~skgpb.Stop`.
+        :class:`~skgpb.Stop`, asked before each batch after the first design.
         The latter ends the search if, by the engine's model, no setting has a score more than
         epsilon above the best on these folds.
     callback : callable, default=None

@@ -134,14 +134,18 @@ class FunctionRule(StopRule):
 
 def stop_rule(stop: Any) -> StopRule:
     """Return the rule of the parameter ``stop``; raise TypeError if it is none."""
-    if callable(stop) or stop is None:
-        return FunctionRule(stop or _never)
-    if not isinstance(stop, StopRule):
+    if isinstance(stop, StopRule):
+        return stop
+    if stop is None:
+        return FunctionRule(_never)
+    if isinstance(stop, type) and issubclass(stop, StopRule):
+        raise TypeError(f"stop must be a rule and not its class, such as {stop.__name__}(...)")
+    if not callable(stop):
         raise TypeError(
             "stop must be a StopRule such as Stop, a function of the optimizer or None, got "
             f"{stop!r}"
         )
-    return stop
+    return FunctionRule(stop)
 
 
 def _never(optimizer: Any) -> bool:

@@ -440,10 +440,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
-        n_initial = self._n_initial
+        n_initial, run, rewards = self._n_initial, self.run_, self._model.samples.reward
+        # Answers that are all equal tell nothing of f: the design grows until they differ.
+        while 0 < n_initial <= len(rewards) and all(each == rewards[0] for each in rewards):
+            n_initial *= 2
         if n_initial <= self._filled:
             return None
-        run = self.run_
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
         # A failed query does not count, but the design has no other query near it.

@@ -263,6 +263,16 @@ class Lost(Hour):
         return value - 100.0
 
 
+class Rounded(Hour):
+    def value(self, u):
+        return float(np.nextafter(u, 25.0))
+
+    def coordinate(self, value):
+        if not 0.0 <= value <= 24.0:
+            raise ValueError("must be between 0 and 24")
+        return value
+
+
 class Endless(Hour):
     ends = (0.0, np.inf)
 
@@ -271,7 +281,11 @@ class Endless(Hour):
     ("side", "message"),
     [
         (Bent(), r"columns of bounds\['t'\] must return numbers of shape \(n, n_columns\).*\(3,\)"),
-        (Lost(), r"coordinate of bounds\['t'\] must return a number between 0.0 and 24.0, got -88"),
+        (
+            Lost(),
+            r"coordinate of bounds\['t'\] must return a number .* 24.0, got -100",
+        ),
+        (Rounded(), r"coordinate of bounds.* must accept 24.0.*: must be between 0 and 24"),
         (Endless(), r"ends of bounds\['t'\]"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,13 @@ from skgpb import defaults
 from skgpb.domains.first_design import first_points
 from skgpb.domains.indirect import are_fewer
 from skgpb.kernels import WindowMean
-from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer
+from skgpb.optimizers import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    GPUCBOptimizer,
+)
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.indirect_baselines import IndirectEIOptimizer, IndirectMESOptimizer
 
@@ -197,3 +204,32 @@ def test_windows_of_equal_deviation_begin_with_as_many_queries_whatever_their_sh
 
     expected = min(max(math.ceil(1.0 / (2.0 * blur)), 10), 25)
     assert usual("gaussian", blur) == usual("uniform", math.sqrt(3.0) * blur) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer])
+def test_queries_fill_the_space_while_all_answers_are_equal(cls, seed):
+    search = cls(bounds=[(0, 1)] * 2, random_state=seed)
+    for _ in range(24):
+        search.tell(search.ask(), 1.0)
+    points = np.array([query.points[0] for query in search.run_.told_queries()])
+    away = np.linalg.norm(points[:, None] - points, axis=2) + 9.0 * np.eye(24)
+    assert away.min() > 0.03  # no repeats, and none beside another
+    for corner in product((0.25, 0.75), repeat=2):
+        assert np.sum(np.abs(points - corner).max(axis=1) <= 0.25) >= 4
+    search.tell(search.ask(), 2.0)
+    assert search._next_initial_query() is None  # the rule goes on
+
+
+def test_a_small_zone_of_one_category_is_found():
+    found = 0
+    for seed in range(3):
+        search = EIOptimizer(bounds={"x": (0, 1), "kind": list("abcde")}, random_state=seed)
+        best = 0.0
+        for _ in range(40):
+            query = search.ask()
+            is_inside = query.params["kind"] == "c" and abs(query.params["x"] - 0.7) < 0.12
+            best = max(best, float(is_inside))
+            search.tell(query, float(is_inside))
+        found += best
+    assert found == 3

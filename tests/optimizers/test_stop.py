@@ -278,6 +278,8 @@ def test_a_rule_of_ones_own_is_checked_before_anything_begins():
     for wrong in (0.1, "soon", object()):
         with pytest.raises(TypeError, match="stop must be a StopRule such as Stop, a function"):
             opt.run(asked.append, budget=3, stop=wrong)
+    with pytest.raises(TypeError, match=r"a rule and not its class, such as Enough\(\.\.\.\)"):
+        opt.run(asked.append, budget=3, stop=Enough)
 
 
 def test_a_rule_without_a_gap_has_the_usual_one():
