@@ -609,13 +609,13 @@ def checked_number(value: Any) -> float:
 
 def clip_rounding(value: float, low: float, high: float) -> float:
     """Return a number, moved to an end of its range if only rounding puts it outside."""
-    if not np.isfinite(value):
-        raise ValueError("must be a finite number")
     scale = high - low
     if low > 0.0 or not np.isfinite(scale):
         scale = min(scale, abs(value))  # on a logarithmic scale 0 is far from 1e-12
     if not low - SAME * scale <= value <= high + SAME * scale:
         raise ValueError(f"must be between {low} and {high}")
+    if not np.isfinite(value):  # of a side without ends
+        raise ValueError("must be a finite number")
     return min(max(value, low), high)
 
 
