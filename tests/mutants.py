@@ -2,9 +2,10 @@
 
 A copy of the sources gets all of the errors, each behind a switch. The tests run there once with
 no error, to see which of them execute which place; then, in a forked process for each error, those
-that do run with it, the fastest first, until one fails. What is left out cannot be wrong in this
-sense: docstrings, messages, annotations, checks of types, and what is executed on import, as
-defaults and numbers at module level, which are choices.
+that do run with it, the fastest first, until one fails. An error that makes a test too slow is not
+found by it. What is left out cannot be wrong in this sense: docstrings, messages, annotations,
+checks of types, and what is executed on import, as defaults and numbers at module level, which are
+choices.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ FOLDERS += ["lab/tables", "lab/experiments", "lab/cli"]
 LEFT_OUT = [".git", ".nox", ".venv", "build", "dist", "_build", "gallery", "*.egg-info", ".*_cache"]
 # A test may take this many times as long as without an error, so many seconds more, and bytes.
 TIMES, SECONDS, BYTES = 10, 30, 2**34
+# Tests that are too slow with an error, before no other one is tried.
+MOST_SLOW = 3
 
 OTHER = {
     ast.Lt: ast.LtE,
@@ -201,10 +204,13 @@ def chosen(n: int, seed: int, folders: list[str]) -> tuple[list[Mutant], dict[st
 
 @dataclass
 class Ran:
-    """A test that ran: its name, whether it passed, its seconds, and the errors it executes."""
+    """A test that ran: its name, whether it passed, its seconds, and the errors it executes.
+
+    ``passed`` is None if it took too long.
+    """
 
     name: str
-    passed: bool
+    passed: bool | None
     seconds: float
     executed: list[int]
 
@@ -239,11 +245,19 @@ class Loop:
             there.sort(key=lambda ran: ran.seconds)
             sums = accumulate(ran.seconds for ran in there)
             some = [r.name for r, total in zip(there, sums, strict=True) if total < self.seconds]
-            ran = self.run([items[name] for name in some], limits, mutant.number)
-            failed = next((each.name for each in ran if not each.passed), None)
-            if failed:
-                self.found[mutant.number] = failed
-            outcome = f"found by {failed}" if failed else f"SURVIVED {len(some)} of {len(there)}"
+            left, outcome = [items[name] for name in some], f"SURVIVED {len(some)} of {len(there)}"
+            for _ in range(MOST_SLOW):
+                ran = self.run(left, limits, mutant.number)
+                failed = next((each for each in ran if not each.passed), None)
+                if failed is None:
+                    break
+                outcome = f"TOO SLOW in {failed.name}"
+                if failed.passed is not None:
+                    self.found[mutant.number] = failed.name
+                    outcome = f"found by {failed.name}"
+                    break
+                slow = failed.name.partition("[")[0]
+                left = [each for each in left[len(ran) :] if not each.nodeid.startswith(slow)]
             print(f"{mutant}: {outcome}", flush=True)
         names = dict.fromkeys(self.found.values())
         again = self.run([items[name] for name in names], limits)
@@ -267,11 +281,12 @@ class Loop:
                     self._run(items, limits, on, file)
                     os._exit(0)
                 finally:
-                    os._exit(1)
+                    os._exit(2)
             _, status = os.waitpid(pid, 0)
             ran = [Ran(*json.loads(line)) for line in Path(file.name).read_text().splitlines()]
-        if status:  # it took too long, or brought the process down
-            ran.append(Ran(items[len(ran)].nodeid, False, 0.0, []))
+        if status:  # it brought the process down, or took too long, whose code is 1
+            is_slow = os.waitstatus_to_exitcode(status) == 1
+            ran.append(Ran(items[len(ran)].nodeid, None if is_slow else False, 0.0, []))
         return ran
 
     def _run(

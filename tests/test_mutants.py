@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
+import signal
 import sys
+import time
 from types import SimpleNamespace
 
 import mutants
@@ -52,3 +55,19 @@ def test_an_error_is_made_where_it_is_switched_on(monkeypatch, tmp_path):
         except (ValueError, pytest.fail.Exception):
             found = None
         assert (found == [0, 2, 3]) == (on < 0), made[on]
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize(
+    ("act", "passed"), [(lambda: None, True), (lambda: time.sleep(60), None), (killed, False)]
+)
+def test_a_test_that_takes_too_long_has_found_nothing(monkeypatch, act, passed):
+    monkeypatch.setitem(sys.modules, "switch", SimpleNamespace(on=-1, executed=set()))
+    hook = SimpleNamespace(pytest_runtest_protocol=lambda item, nextitem: act())
+    item = SimpleNamespace(nodeid="a", config=SimpleNamespace(hook=hook))
+    (ran,) = mutants.Loop([], 1.0).run([item], {"a": 0.2})
+    assert (ran.name, ran.passed) == ("a", passed)

@@ -21,7 +21,6 @@ from skgpb.domains.candidates import clip_to_box, even_grid, points_near, spread
 from skgpb.domains.first_design import balance_values, first_points
 from skgpb.domains.space import ParameterSpace
 
-# Accuracy: step by which the slope of Assumption 1 with a = 1 is probed, in sides.
 # Accuracy: step of the finite difference that estimates the slope of Assumption 1 with a = 1, in
 # sides.
 PROBE_STEP = 1e-4
@@ -35,7 +34,6 @@ class BoxCandidates(ArmSet):
 
     The grid follows Theorem 2 and grows with the rounds. Once it has more than
     ``n_candidates`` points, a set that fills the box evenly replaces it. A quarter of this set
-    moves with the posterior: the best points so far and points around them, at distances of every
     moves with the posterior: the best points so far and points around them, at distances of every
     order of magnitude. In more than three dimensions no such set fills a box of continuous sides,
     and all of it moves (decision D-D10).

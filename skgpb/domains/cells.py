@@ -156,11 +156,21 @@ def runs_around(axis: SeparateAxis, u: np.ndarray, k: int) -> np.ndarray:
     """Return ends (n, 2) of runs of k values around coordinates (n,); its middle if k <= 1."""
     if k <= 1:
         return np.repeat(axis.snap(u)[:, np.newaxis], 2, axis=1)
-    first, last = axis.run(0.0, 1.0)
-    numbers = np.array([axis.run(x, x)[0] for x in u.tolist()], dtype=np.intp)
-    begins = np.clip(numbers - (k - 1) // 2, first, last + 1 - k)
+    begins = first_values(axis, u, k)
     ends = [axis.ends_of_run(n, n + k - 1) for n in begins.tolist()]
     return np.array(ends).reshape(-1, 2)
+
+
+def first_values(axis: SeparateAxis, u: np.ndarray, k: int) -> np.ndarray:
+    """Return the indices (n,) of the first values of runs of k values around coordinates (n,).
+
+    If k > 1, all values have intervals of equal length; of two runs as near the later is returned.
+    """
+    if k <= 1:
+        return np.array([axis.run(x, x)[0] for x in u.tolist()], dtype=np.intp)
+    first, last = axis.run(0.0, 1.0)
+    begins = first + np.floor(u * (last + 1 - first) - 0.5 * (k - 1) + SAME_SIZE)
+    return np.clip(begins, first, last + 1 - k).astype(np.intp)
 
 
 def points_in_runs(sizes: np.ndarray, counts: tuple[int, ...], space: Any) -> tuple[int, ...]:

@@ -585,7 +585,7 @@ def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
     """
     distinct: set[tuple[float, ...]] = set()
     for place in places:
+        distinct.add(tuple(place.ravel().tolist()))
         if len(distinct) >= n:
             break
-        distinct.add(tuple(place.ravel().tolist()))
     return len(distinct) < n

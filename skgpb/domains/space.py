@@ -614,6 +614,8 @@ def clip_rounding(value: float, low: float, high: float) -> float:
         scale = min(scale, abs(value))  # on a logarithmic scale 0 is far from 1e-12
     if not low - SAME * scale <= value <= high + SAME * scale:
         raise ValueError(f"must be between {low} and {high}")
+    if not np.isfinite(value):  # of a side without ends
+        raise ValueError("must be a finite number")
     return min(max(value, low), high)
 
 

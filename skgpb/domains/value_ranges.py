@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skgpb import defaults
+from skgpb.domains.cells import first_values
 from skgpb.domains.space import SAME, ParameterSpace, SeparateAxis, Side
 
 # Mathematics: in the order of multiples of this modulo 1, any number of places is spread evenly.
@@ -271,12 +272,10 @@ class Placed:
     def around(self, centers: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
         """Return the places of the cells around some points (n, d)."""
         places = np.clip((centers - 0.5 * self._sides)[:, self.free], *self.room.T)
-        runs = []
-        for center in centers:
-            run = []
-            separate = self._separate.items()
-            for (i, axis), first, n in zip(separate, self._first, self.starts, strict=True):
-                number, _ = axis.run(center[i], center[i])
-                run.append(min(max(0, number - first - (int(self._sides[i]) - 1) // 2), n - 1))
-            runs.append(tuple(run))
-        return list(zip(runs, places, strict=True))
+        separate = zip(self._separate.items(), self._first, strict=True)
+        runs = [
+            first_values(axis, centers[:, i], int(self._sides[i])) - first
+            for (i, axis), first in separate
+        ]
+        along = np.array(runs).reshape(-1, len(centers)).T.tolist()
+        return list(zip(map(tuple, along), places, strict=True))

@@ -456,7 +456,7 @@ class Functionals:
         if self._strata:
             out._strata = {i - start: k for i, k in self._strata.items() if start <= i < stop}
         memory = self._memory
-        if isinstance(memory, _ByRow) and memory.known[start:stop].sum() == stop - start:
+        if isinstance(memory, _ByRow) and 0 < stop - start == memory.known[start:stop].sum():
             out.remember(memory.evaluator, memory.values[start:stop])
         return out
 

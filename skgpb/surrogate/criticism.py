@@ -61,7 +61,6 @@ def residual_bound(
     bound : float
         Infinite if a scale was learned from fewer than ten queries, which are too few to judge one
         of them by the others.
-        one of them by the others.
     """
     n = n_residuals if n_answered is None else n_answered
     each = 0.5 * risk / max(n_residuals, 1)
@@ -201,9 +200,10 @@ class Criticism:
         answer minus its prediction from all others, divided by the standard deviation of that
         prediction, noise included. They are standard normal if the model is right. The mean answer
         counts if a query was answered several times.
-    Absolute residuals, with the square of a thousandth of the range of the answers added to the
-    variance, because a smaller error may be rounding. They decide whether the answers
-    contradict the model.
+    sizes : ndarray of shape (n,)
+        Absolute residuals, with the square of a thousandth of the range of the answers added to
+        the variance, because a smaller error may be rounding. They decide whether the answers
+        contradict the model.
     first : int
         Index of the first residual among all distinct queries.
     most : float

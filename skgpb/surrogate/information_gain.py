@@ -185,7 +185,7 @@ def information_gain_order(kernel: Kernel, t: int, d: int) -> float:
             orders.append(d * log_t)
         elif type(part) is Matern and np.isfinite(part.nu):
             power = d * (d + 1) / (2.0 * part.nu + d * (d + 1))
-            orders.append(max(t, 1) ** power * log_t)
+            orders.append(t**power * log_t)
         else:
             orders.append(log_t ** (d + 1))
     return max(orders)

@@ -318,8 +318,7 @@ class Diagnosis:
         """Whether the query with the best answer should be replicated.
 
         A replicate distinguishes noise from roughness of f. The search needs it if the noise was
-        learned and
-        all answers are to different queries.
+        learned and all answers are to different queries.
         """
         return (
             self.learns_all
@@ -1036,8 +1035,7 @@ class Model:
         Returns
         -------
         contradiction : str
-                Empty if there is none, or if it was returned before; see ``contradicted``.
-            Empty if nothing is to be said; see ``contradicted``.
+            Empty if there is none, or if it was returned before; see ``contradicted``.
         """
         if not self.schedule.compares(self.n_answers):
             return ""

@@ -28,8 +28,8 @@ class Warp:
 
     Parameters
     ----------
-    All scores, at least one; larger ones are better.
-        All scores, large ones being good; at least one.
+    scores : ndarray of shape (n,)
+        All scores, at least one; larger ones are better.
 
     Examples
     --------

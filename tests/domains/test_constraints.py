@@ -1,5 +1,6 @@
 """Constraints on the settings of a box, and sides that are set in steps."""
 
+import itertools
 import pickle
 import re
 from fractions import Fraction
@@ -12,7 +13,8 @@ from sklearn.base import clone
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPTSOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb.domains import Box, Cells, Steps
-from skgpb.domains.linear import read_constraints
+from skgpb.domains.costs import SettingCosts
+from skgpb.domains.linear import Linear, read_constraints, read_sum, substitute_constants
 from skgpb.domains.space import ParameterSpace
 
 PERCENT = dict.fromkeys("ABC", (0, 100))
@@ -219,7 +221,8 @@ def test_contexts_are_beside_constraints():
 IMPOSSIBLE = {
     ("A + B >= 250",): r"A \+ B is from 0 to 200 within the sides, and must be at least 250",
     ("A = 200",): "A is from 0 to 100 within the sides, and must be = 200",
-    ("C <= 7", "A + B <= 50", "A >= 30", "B >= 30"): r"'A \+ B <= 50' and 'A >= 30' and 'B >= 30'",
+    ("C <= 7", "A + B <= 50", "A >= 30", "B >= 30"): r"'A \+ B <= 50' and 'A >= 30' and 'B >= 30' "
+    "cannot hold together within the sides$",
 }
 
 
@@ -232,7 +235,9 @@ def test_the_impossible_is_refused_with_the_reason(constraints):
 
 def test_what_cannot_be_set_is_refused():
     steps = {name: Steps(0, 100, 1) for name in "AB"}
-    with pytest.raises(ValueError, match="at any values that can be set"):
+    with pytest.raises(
+        ValueError, match=r"'A \+ B = 0.5' cannot hold, at any values that can be set"
+    ):
         GPUCBOptimizer(bounds=Box(steps, "A + B = 0.5")).start()
     with pytest.raises(ValueError, match=r"feasible\(params\) was false for all of them"):
         GPUCBOptimizer(bounds=Box(steps, feasible=lambda s: False)).start()
@@ -367,6 +372,23 @@ def test_ends_can_be_set_whatever_the_steps():
     assert (grid[0], grid[1], grid[-2], grid[-1]) == (20.05, 20.1, 90.0, 90.02)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [
+        (105, 5105, 10),
+        (-5105, -105, 10),
+        (-123.4, 81.3, 1),
+        (2003, 99_999, 100),
+        (0.0123, 0.1, 1e-4),
+    ],
+)
+def test_default_steps_are_the_multiples_of_a_power_of_ten_between_the_ends(low, high, step):
+    side = Steps(low, high)
+    multiples = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+    assert side.default_step == side.shown_step == step
+    assert_allclose(side.grid, np.unique([low, *np.round(multiples, 9), high]), atol=1e-9)
+
+
 def test_steps_of_a_log_scale_have_three_digits():
     side = Steps(1e-4, 0.1, log=True)
     assert all(float(f"{x:.3g}") == x for x in side.grid)
@@ -391,11 +413,12 @@ def test_what_is_told_may_lie_between_steps():
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [((0, 1, 2), "step"), ((0, 1, 1e-9), "step"), ((0, 1, None, True), "low must be above 0")],
+    [((0, 1, 2), "step"), ((0, 1, 0.99e-4), "step"), ((0, 1, None, True), "low must be above 0")],
 )
 def test_impossible_steps_are_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
         Steps(*arguments)
+    assert len(Steps(0, 1, 1e-4).grid) == 10_001 and len(Steps(0, 1, 1).grid) == 2
 
 
 @pytest.mark.one_in(3)
@@ -426,3 +449,221 @@ def test_a_rule_between_two_sides_leaves_the_first_design_of_the_others_as_it_is
     # An equal share of the 60 of each side is 7.5 and 10; each design has one or two of a kind.
     assert all(6 <= counts[kind] <= 12 for kind in kinds)
     assert all(6 <= counts[number] <= 14 for number in sides["n"])
+
+
+# -- linear sums, compared with arithmetic --------------------------------------------------------
+
+
+def random_sum(rng, names, depth=0):
+    """Return a random sum of sides as a text that is Python as well."""
+
+    def term():
+        number, side = f"{rng.integers(1, 40) / 4:g}", rng.choice(names)
+        match rng.integers(6 if depth < 2 else 4):
+            case 0:
+                return number
+            case 1:
+                return f"{number}*{side}"
+            case 2:
+                return f"{side}/{number}"
+            case 3:
+                return side
+            case 4:
+                return f"{number} * ({random_sum(rng, names, depth + 1)})"
+        return f"({random_sum(rng, names, depth + 1)}) / -{number}"
+
+    text = rng.choice(["", "-", "+"]) + term()
+    for _ in range(rng.integers(3)):
+        text += rng.choice([" + ", " - ", "-", " - -"]) + term()
+    return text
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_linear_text_has_the_value_that_arithmetic_gives_it(seed):
+    rng, names = np.random.default_rng(seed), ["A", "B", "time"]
+    sides = dict(zip(names, (rng.integers(-8, 9, 3) / 4).tolist(), strict=True))
+    left, right = random_sum(rng, names), random_sum(rng, names)
+    value, other = (float(eval(text, {}, sides)) for text in (left, right))
+    total = read_sum(left, names)
+    assert sum(c * (sides[n] if n else 1.0) for n, c in total.items()) == pytest.approx(value)
+    for relation in ("<=", ">=", "="):
+        text = f"{left} {relation} {right} + 99*time"
+        (each,) = read_constraints([text], names)
+        assert each.equal == (relation == "=") and all(c for _, c in each.coefficients)
+        gap = sum(c * sides[n] for n, c in each.coefficients) - each.bound
+        apart = value - other - 99 * sides["time"]
+        assert gap == pytest.approx(-apart if relation == ">=" else apart)
+        rest = substitute_constants(each, {"A": sides["A"], "other": 3.0})
+        assert "A" not in dict(rest.coefficients) and rest.equal == each.equal
+        again = sum(c * sides[n] for n, c in rest.coefficients) - rest.bound
+        assert again == pytest.approx(gap)
+        # Its left side is read as itself.
+        if each.bound:
+            (same,) = read_constraints([f"{each.left} <= {each.bound!r}"], names)
+            assert dict(same.coefficients) == pytest.approx(dict(each.coefficients), rel=1e-4)
+
+
+def test_the_left_side_of_a_relation_is_written_without_ones():
+    given = (("A", -1.0), ("B", 1.0), ("C", -2.5), ("D", 0.25))
+    assert Linear("", given, 1.0, False).left == "-A + B - 2.5*C + 0.25*D"
+    assert Linear("", given[1:], 1.0, False).left == "B - 2.5*C + 0.25*D"
+
+
+def test_costs_are_sums_of_amounts_that_hold():
+    cost = SettingCosts(("20 + 0.5*time - heat/4", "100 if catalyst = Pd", '7*time if n = "2"'))
+    for time, heat, catalyst, n in itertools.product((0, 3.5), (8, -2), ("Pd", "Ni"), (2, 2.0, 3)):
+        setting = {"time": time, "heat": heat, "catalyst": catalyst, "n": n}
+        expected = 20 + 0.5 * time - heat / 4 + 100 * (catalyst == "Pd") + 7 * time * (n == 2)
+        assert cost(setting) == expected
+    assert SettingCosts(('3 if word = "a ""b"""',))({"word": 'a "b"'}) == 3.0
+    assert SettingCosts(("3 if word = true",))({"word": 1}) == 0.0
+    for text, said in {
+        "2*tme": "did you mean 'time'",
+        "5 if kind = a": "no side named 'kind'",
+        "time*heat": "multiplies sides",
+        "1e999": "too large",
+        "3 4": "found '4' at letter 3",
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(said)):
+            SettingCosts((text,))({"time": 1, "heat": 2})
+
+
+# -- membership and moves, compared with arithmetic -----------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in BOXES if name != "log"])
+def test_which_points_are_feasible_is_what_arithmetic_says(name):
+    box = BOXES[name]
+    space = ParameterSpace.from_bounds(box)
+    feasible, rng = space.feasible, np.random.default_rng(0)
+    inside = feasible.sample(40, rng.random(space.n_axes))
+    assert inside.shape == (40, space.n_axes)
+    anywhere = space.rounded_to_grid(rng.uniform(*space.bounds.T, (40, space.n_axes)))
+    moved = inside.copy()
+    moved[:, 0] = anywhere[:, 0]
+    points = np.concatenate([inside, anywhere, moved])
+    expected = [possible(box, space.setting(point)) for point in points]
+    assert_array_equal(feasible.is_feasible(points), expected)
+    assert all(expected[:40]) and not all(expected)
+    assert_array_equal([space.is_feasible(point) for point in points], expected)
+    for point, holds in zip(points, expected, strict=True):
+        setting = space.setting(point)
+        violated = [text for text in box.constraints if not possible(Box(box.sides, text), setting)]
+        assert feasible.violations(point) == violated
+        assert bool(violated) <= (not holds)
+    assert_array_equal(feasible.usable(points), points[expected])
+    # Steps from feasible points end at feasible ones, and get somewhere.
+    reached = feasible.step_feasibly(inside, anywhere[:40], rng)
+    assert all(possible(box, space.setting(point)) for point in reached)
+    if name != "no volume" and box.feasible is None:
+        assert (reached != inside).any(axis=1).mean() > 0.5
+    arrived = feasible.step_feasibly(inside, inside[::-1], rng)
+    close = np.abs(arrived - inside[::-1]) <= 1e-6 * np.diff(space.bounds)[:, 0]
+    if box.feasible is None:  # what is linear is convex
+        assert close.all(axis=1).mean() > 0.95
+    assert (np.abs(feasible.step_feasibly(inside, inside, rng) - inside) < 1e-6).all()
+
+
+def test_a_step_outside_goes_on_along_the_boundary():
+    space = ParameterSpace.from_bounds(Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 1"))
+    start, goal = np.array([[0.5, 0.25]]), np.array([[1.0, 0.75]])
+    reached = space.feasible.step_feasibly(start, goal, np.random.default_rng(0))
+    assert_allclose(reached, [[0.625, 0.375]], atol=1e-6)  # the nearest point of the boundary
+
+
+def test_points_are_moved_onto_equations_by_the_sides_that_may_change():
+    box = Box({"A": (0, 1), "B": (0, 1), "C": (0, 1), "D": (0, 5)}, "A + B + C = 1")
+    space = ParameterSpace.from_bounds(box)
+    points = np.array([[0.2, 0.3, 0.9, 4.0], [0.5, 0.2, 0.8, 1.0], [0.9, 0.8, 0.5, 2.0]])
+    found, good = space.feasible.satisfy_equations(points, [0])
+    # C has the largest mean of those that may change.
+    assert_allclose(found[:2], [[0.2, 0.3, 0.5, 4.0], [0.5, 0.2, 0.3, 1.0]])
+    assert good.tolist() == [True, True, False]
+    found, good = space.feasible.satisfy_equations(points, [1, 2])
+    assert_allclose(found[good], [[0.0, 0.2, 0.8, 1.0]])
+    assert_array_equal(points[:, 2], [0.9, 0.8, 0.5])
+    free = ParameterSpace.from_bounds(Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 1"))
+    found, good = free.feasible.satisfy_equations(points[:, :2], [0])
+    assert_array_equal(found, points[:, :2])
+    assert good.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("goal", [[0.9, 0.9], [0.1, 0.1], [0.5, 0.33]])
+def test_the_nearest_possible_steps_are_found(goal):
+    steps = {"A": Steps(0, 1, 0.125), "B": [0.0, 0.3, 0.4, 1.0]}
+    space = ParameterSpace.from_bounds(Box(steps, ["A + B <= 1.2", "A - B <= 0.4"]))
+    every = np.array([(a, b) for a in np.arange(9) / 8 for b in steps["B"]])
+    every = every[(every.sum(axis=1) <= 1.2) & (every[:, 0] - every[:, 1] <= 0.4)]
+    found = space.feasible._solution(space.feasible.linear, True, np.array(goal))
+    away = np.abs(every - goal).sum(axis=1)
+    assert (np.abs(every - found).max(axis=1) < 1e-6).any()
+    assert np.abs(found - goal).sum() == pytest.approx(away.min(), abs=1e-6)
+    settings = [tuple(space.setting(point).values()) for point in space.feasible.every_point]
+    assert sorted(settings) == sorted(map(tuple, every.tolist()))
+
+
+@pytest.mark.parametrize("more", [0, 2, 5])
+def test_a_design_has_its_size_and_replacements_far_from_it(more):
+    space = ParameterSpace.from_bounds(Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 1"))
+    design = space.feasible.design(8, 3, more)
+    assert design.shape == (8 + more, 2) and len(np.unique(design, axis=0)) == 8 + more
+    assert_array_equal(design[:8], space.feasible.design(8, 3, 0))
+    assert (design.sum(axis=1) <= 1 + 1e-9).all()
+    assert not np.array_equal(design[:8], space.feasible.design(8, 4, 0))
+    few = ParameterSpace.from_bounds(Box({"A": range(3), "B": range(3)}, "A + B <= 2"))
+    assert few.feasible.design(4, 0, 9).shape == (6, 2)  # every setting once
+
+
+def test_sums_that_only_rounding_changes_satisfy_an_equation():
+    space = ParameterSpace.from_bounds(Box(dict.fromkeys("ABC", (0, 0.1)), "A + B + C = 0.3"))
+    assert 0.1 + 0.1 + 0.1 != 0.3
+    assert space.feasible.is_feasible(np.full((1, 3), 0.1)).all()
+    off = np.array([[0.1, 0.1, 0.1 - 1e-8], [0.1, 0.1, 0.1 - 1e-11]])
+    assert space.feasible.is_feasible(off).tolist() == [False, True]
+    space = ParameterSpace.from_bounds(Box(dict.fromkeys("ABC", (0, 0.1)), "A + B + C >= 0.3"))
+    assert space.feasible.is_feasible(off).tolist() == [False, True]
+
+
+def test_equations_that_leave_one_point_leave_that_point():
+    box = Box({"A": (0, 1), "B": (0, 2), "x": (5, 6)}, ["A + B = 1", "A - B = 0.5"])
+    space = ParameterSpace.from_bounds(box)
+    points = space.feasible.sample(20, np.full(3, 0.3))
+    assert_allclose(points[:, :2], np.tile([0.75, 0.25], (20, 1)), atol=1e-9)
+    assert len(np.unique(points[:, 2])) > 10
+    assert space.feasible.vertices.shape == (0, 3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_several_equations_are_solved_for_the_sides_that_they_determine(seed):
+    rng = np.random.default_rng(seed)
+    names, inner = "ABCDE", rng.uniform(0.3, 0.7, 5)
+    rows = rng.integers(-3, 4, (2, 5))
+    rows[:, rng.permutation(5)[:2]] = [[1, 2], [3, -1]]
+    texts = [
+        " + ".join(f"{c}*{name}" for c, name in zip(row, names, strict=True))
+        + f" = {row @ inner:.12f}"
+        for row in rows
+    ]
+    space = ParameterSpace.from_bounds(Box(dict.fromkeys(names, (0.0, 1.0)), texts))
+    feasible = space.feasible
+    pivots, factors, bounds = feasible._dependent_sides
+    assert len(set(pivots)) == 2 and not factors[:, pivots].any()
+    X = rng.random((20, 5))
+    X[:, pivots] = bounds - X @ factors.T
+    assert_allclose(X @ rows.T, np.tile(rows @ inner, (20, 1)), atol=1e-9)
+    points = feasible.sample(30, rng.random(5))
+    assert_allclose(points @ rows.T, np.tile(rows @ inner, (30, 1)), atol=1e-8)
+    moved, good = feasible.satisfy_equations(rng.random((30, 5)), [0])
+    assert_allclose(moved[good] @ rows.T, np.tile(rows @ inner, (good.sum(), 1)), atol=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+def test_units_of_sides_do_not_matter_to_a_design(unit):
+    plain, other = (
+        ParameterSpace.from_bounds(
+            Box({"A": (0.0, width), "B": (0.0, 1.0)}, f"A <= {0.75 * width!r}")
+        )
+        for width in (1.0, unit)
+    )
+    design = other.feasible.design(8, 3, 2)
+    assert_allclose(design / [unit, 1.0], plain.feasible.design(8, 3, 2), rtol=1e-9)

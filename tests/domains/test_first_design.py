@@ -12,6 +12,7 @@ from skgpb.domains.first_design import (
     first_members,
     first_points,
     next_place,
+    to_unit_cube,
 )
 
 BOX = np.array([[-1.0, 3.0], [10.0, 10.5]])
@@ -109,3 +110,99 @@ def test_ranks_give_every_value_of_a_list_its_share():
         np.testing.assert_array_equal(np.argsort(level[:n, 1]), np.argsort(points[:n, 1]))
         counts = np.bincount((level[:n, 1] * k).astype(int), minlength=k)
         assert np.ptp(counts) <= 1 and counts.sum() == n
+
+
+# -- the same by hand -----------------------------------------------------------------------------
+
+
+def random_case(seed):
+    """Bounds of 1 to 3 sides, one of them without extent at times, and a way to draw points."""
+    rng = np.random.default_rng(seed)
+    lower = rng.normal(size=rng.integers(1, 4)) * 10.0
+    side = 10.0 ** rng.integers(-2, 3, size=len(lower))
+    if len(side) > 1 and seed % 3 == 0:
+        side[-1] = 0.0
+    levels = int(rng.choice([4, 1000]))  # coarse, with ties, or all different
+
+    def points(n):
+        return lower + rng.integers(levels + 1, size=(n, len(lower))) / levels * side
+
+    return rng, np.column_stack([lower, lower + side]), points
+
+
+def scaled(a, b, bounds):
+    """Distance of two points in sides; those without extent do not count."""
+    side = bounds[:, 1] - bounds[:, 0]
+    return float(np.sqrt((((a - b)[side > 0.0] / side[side > 0.0]) ** 2).sum()))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_members_are_the_nearest_that_are_left(seed):
+    _, bounds, points = random_case(seed)
+    places = points(20)
+    targets = first_points(bounds, 6, seed, 3)
+    left, expected = list(range(20)), []
+    for target in targets:
+        away = [scaled(places[i], target, bounds) ** 2 for i in left]
+        if not left:
+            break
+        nearest = next(i for i, a in zip(left, away, strict=True) if a <= min(away) + 1e-12)
+        expected.append(nearest)
+        left = [i for i in left if scaled(places[i], places[nearest], bounds) > 0.0]
+    np.testing.assert_array_equal(first_members(places, bounds, 6, seed, 3), expected)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_farthest_has_the_largest_least_distance(seed):
+    rng, bounds, points = random_case(seed)
+    places, known = points(15), points(int(rng.integers(1, 9)))
+    away = np.array([min(scaled(p, k, bounds) for k in known) for p in places])
+    expected = int(np.flatnonzero(away >= away.max() - 1e-9)[0])
+    assert farthest(places, known, bounds) == expected
+    assert farthest(known, known, bounds) is None
+    np.testing.assert_allclose(to_unit_cube(bounds.T, bounds)[0], 0.0)
+    np.testing.assert_allclose(to_unit_cube(bounds.T, bounds)[1], np.diff(bounds)[:, 0] > 0.0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_next_place_is_the_unfilled_one_farthest_from_what_was_tried(seed):
+    rng, bounds, points = random_case(seed)
+    n, more = int(rng.integers(2, 7)), int(rng.integers(0, 4))
+    places = points(n + more)
+    if len(np.unique(places[:n], axis=0)) < n:
+        places[:n] = bounds[:, 0] + np.arange(n)[:, None] / n * (bounds[:, 1] - bounds[:, 0])
+    tried = [*places[rng.permutation(n)[: int(rng.integers(0, n + 1))]], *points(4)]
+    is_known = rng.random(len(tried)) < 0.6
+    known, failed = np.array(tried)[is_known], np.array(tried)[~is_known]
+
+    def least(place, others):
+        return min((scaled(place, other, bounds) for other in others), default=np.inf)
+
+    filled, distance = [], []
+    for i, place in enumerate(places):
+        # Of the design, the next one; of a replacement, an earlier one.
+        others = [p for j, p in enumerate(places[: max(n, i)]) if scaled(p, place, bounds) > 1e-9]
+        gap = least(place, others[: n if i < n else None])
+        to_known, to_failed = least(place, known), least(place, failed)
+        filled.append(to_known < gap - 1e-9 and (to_failed > 1e-9 or to_known <= 1e-9))
+        distance.append(0.0 if filled[-1] else min(to_known, to_failed))
+    expected = None
+    if sum(filled) < n:
+        for part in (range(n), range(n, n + more)):
+            if (most := max((distance[i] for i in part), default=0.0)) > 1e-9:
+                expected = next(i for i in part if distance[i] >= most - 1e-9)
+                break
+    assert next_place(places, n, known, failed, bounds) == expected
+
+
+@pytest.mark.parametrize(("d", "n", "more"), [(1, 5, 0), (1, 1, 3), (2, 1, 0), (3, 7, 2)])
+def test_designs_have_their_size_and_stay_in_the_box(d, n, more):
+    bounds = np.column_stack([np.arange(d) - 3.0, np.arange(d) * 2.0])
+    points = first_points(bounds, n, 4, more)
+    assert points.shape == (n + more, d)
+    assert ((points >= bounds[:, 0]) & (points <= bounds[:, 1])).all()
+    unit = (points - bounds[:, 0]) / (bounds[:, 1] - bounds[:, 0])
+    if d == 1:
+        np.testing.assert_allclose(np.sort(unit[:n, 0]) * n, np.arange(n) + 0.5)
+    else:  # of a Sobol sequence each half has as many, up to one
+        assert (np.abs((unit[: n // 2 * 2] < 0.5).sum(axis=0) - n // 2) <= 1).all()

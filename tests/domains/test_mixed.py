@@ -9,10 +9,29 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, geom, loguniform, poisson, randint
 
-from skgpb.domains.cells import FEWEST, MOST_SIZES, Cells, frequent_sizes
-from skgpb.domains.mixed import MixedPartition, deepest_cut
+from skgpb.domains.cells import (
+    FEWEST,
+    MOST_SIZES,
+    Cells,
+    are_among,
+    first_values,
+    frequent_sizes,
+    points_in_runs,
+    runs_around,
+)
+from skgpb.domains.mixed import MixedPartition, deepest_cut, partition_of_box, rows_of_points
+from skgpb.domains.partition import BoxPartition
 from skgpb.domains.space import Choice, IntegerQuantile, ParameterSpace
-from skgpb.domains.value_ranges import Placed, cut, points_per_side, spread
+from skgpb.domains.value_ranges import (
+    Placed,
+    ValueRanges,
+    cut,
+    mixed_order,
+    points_per_side,
+    reach,
+    representatives_within,
+    spread,
+)
 
 SIDES = {
     "temperature": (20, 90),
@@ -239,3 +258,228 @@ def test_sizes_that_many_boxes_have_are_recognised_wherever_these_lie():
     frequent = {size for size, n in n_of.items() if n >= FEWEST}  # and that of points
     assert {tuple(size) for size in found.round(9).tolist()} == frequent
     assert len(found) == len(frequent) == MOST_SIZES
+
+
+# -- runs of values around points, and what represents them ---------------------------------------
+
+EVEN = {
+    "list": Choice("n", list("abcdefg")),
+    "range": Choice("n", range(10, 20, 2)),
+    "integers": IntegerQuantile("n", randint(3, 12)),
+}
+
+
+@pytest.mark.parametrize("name", EVEN)
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_a_run_around_its_own_middle_is_itself_and_around_others_the_nearest(name, k):
+    axis = EVEN[name]
+    first, last = axis.run(0.0, 1.0)
+    begins = np.arange(first, last + 2 - k)
+    ends = np.array([axis.ends_of_run(n, n + k - 1) for n in begins.tolist()])
+    middles = ends.mean(axis=1)
+    assert_array_equal(first_values(axis, middles, k), begins)
+    found = runs_around(axis, middles, k)
+    assert_allclose(found, ends if k > 1 else np.repeat(middles[:, None], 2, axis=1))
+    u = np.random.default_rng(k).random(60)
+    nearest = begins[np.abs(middles - u[:, None]).argmin(axis=1)]
+    assert_array_equal(first_values(axis, u, k), nearest)
+
+
+def test_integers_of_any_distribution_are_runs_of_one():
+    axis = IntegerQuantile("n", poisson(3))
+    u = np.random.default_rng(0).random(50)
+    assert_array_equal(first_values(axis, u, 1), [axis.value(x) for x in u])
+    assert_array_equal(runs_around(axis, u, 1), np.repeat(axis.snap(u)[:, None], 2, axis=1))
+
+
+@pytest.mark.parametrize("kind", ["separate", "all", "none"])
+def test_cells_of_a_size_are_placed_where_they_were(kind):
+    sides = {
+        "separate": {"n": range(7), "kind": ["a", "b", "c"]},
+        "all": {"x": (0.0, 2.0), "n": range(7), "y": (5.0, 6.0), "kind": ["a", "b", "c"]},
+        "none": {"x": (0.0, 2.0), "y": (5.0, 6.0)},
+    }[kind]
+    sizes = {"x": 0.5, "n": 4, "y": 1.0, "kind": 2}
+    space = ParameterSpace.from_bounds(sides)
+    placed = Placed(space, np.array([float(sizes[name]) for name in sides]))
+    assert placed.starts == [{"n": 4, "kind": 2}[name] for name in sides if name in ("n", "kind")]
+    assert [space.names[i] for i in placed.free] == (["x"] if "x" in sides else [])
+    assert_allclose(placed.room, [[0.0, 1.5]] if "x" in sides else np.empty((0, 2)))
+    rng = np.random.default_rng(0)
+    for run in itertools.product(*map(range, placed.starts)):
+        place = rng.uniform(*placed.room.T)
+        lower, upper = placed.corners(run, place)
+        ranges = space.ranges(lower, upper)
+        for name in sides:
+            if name in ("n", "kind"):
+                start = run[[each for each in sides if each in ("n", "kind")].index(name)]
+                values = list(sides[name])[start : start + sizes[name]]
+                assert list(ranges[name]) == values
+            else:
+                assert_allclose(np.ptp(ranges[name]), sizes[name])
+        ((again, there),) = placed.around(0.5 * (lower + upper)[None])
+        assert again == run
+        assert_allclose(there, place, atol=1e-12)
+        points = placed.points(run, place)
+        assert ((points >= lower) & (points <= upper)).all()
+        assert_allclose(points.mean(axis=0), 0.5 * (lower + upper), atol=1e-9)
+    # Around points at the edge of the box the cells are inside.
+    for (run, place), corner in zip(placed.around(space.bounds.T.copy()), (0, 1), strict=True):
+        assert run == tuple(corner * (n - 1) for n in placed.starts)
+        assert_allclose(place, placed.room[:, corner])
+
+
+def test_what_represents_a_cell_are_values_of_each_side_as_far_apart_as_possible():
+    space = ParameterSpace.from_bounds(SIDES)
+    box = space.box_between(
+        {"temperature": 30.0, "salt": 1e-3, "cycles": 2, "catalyst": "B"},
+        {"temperature": 50.0, "salt": 1e-2, "cycles": 7, "catalyst": "C"},
+    )
+    lower, upper = np.split(box, 2)
+    points = representatives_within(space, lower, upper, (2, 1, 3, 5))
+    found = [space.setting(point) for point in points]
+    salt = pytest.approx(np.sqrt(1e-5))
+    expected = itertools.product([35.0, 45.0], [salt], [3, 5, 7], ["B", "C"])
+    assert [tuple(each.values()) for each in found] == list(expected)
+    for (_, axis), low, high in zip(space.axes, lower, upper, strict=True):
+        ends = reach(axis, low, high)
+        if axis.uses_columns:
+            middles = axis.middles_of(np.array(axis.run(low, high)))
+            assert ends == tuple(middles) and low < ends[0] < ends[1] < high
+        else:
+            assert ends == (low, high)
+            assert_allclose(spread(axis, low, high, 4), low + (high - low) * np.arange(1, 8, 2) / 8)
+        assert len(spread(axis, ends[0], ends[0], 4)) == 1
+    assert points_in_runs(np.array([[0, 0, 2, 1], [1, 1, 3, 2]]), (4, 4, 9, 9), space) == (
+        4,
+        4,
+        6,
+        2,
+    )
+
+
+@pytest.mark.parametrize("sizes", [(1,), (3, 1, 4), (2, 5)])
+def test_combinations_of_values_have_neighbours_of_all_kinds(sizes):
+    order = np.array(mixed_order(sizes)).T
+    assert sorted(map(tuple, order)) == list(itertools.product(*map(range, sizes)))
+    half = order[: len(order) // 2]
+    for column, n in zip(half.T, sizes, strict=True):
+        counts = np.bincount(column, minlength=n)
+        assert np.ptp(counts) <= 2 or n == 1
+
+
+def test_cells_are_compared_in_shares_of_the_box():
+    bounds = np.array([[0.0, 1e6], [3.0, 3.001], [1.0, 1.0]])
+    sizes = np.array([[1e5, 1e-4, 0.0], [2e5, 1e-4, 0.0], [1e5, 5e-4, 0.0]])
+    near, beyond = sizes[1:] + np.array([5e-4, 5e-13, 5e-10]), np.array([2e-3, 2e-12, 0.0])
+    assert_array_equal(are_among(sizes, near, bounds), [False, True, True])
+    assert_array_equal(are_among(sizes, near + beyond * [1, 0, 0], bounds), [False] * 3)
+    assert_array_equal(are_among(sizes, near + beyond * [0, 1, 0], bounds), [False] * 3)
+
+
+def test_cells_of_equal_sizes_are_equal():
+    assert Cells([0.1, 0.2]) == Cells([0.1, 0.2]) != Cells([0.2, 0.1])
+    assert hash(Cells(0.1)) == hash(Cells(0.1)) and Cells(0.1) != 0.1
+    bounds = np.array([[0.0, 1.0], [0.0, 4.0]])
+    assert_array_equal(Cells([0.5, (0.2, 4.0)]).sides(bounds, None), [[0.5, 0.5], [0.2, 4.0]])
+    for wrong in (-0.1, 1.1, (0.5, 4.1), (0.5,), "wide", np.nan):
+        with pytest.raises(ValueError, match="sizes of Cells must be"):
+            Cells(wrong).sides(bounds, None)
+    with pytest.raises(ValueError, match="must not be empty"):
+        Cells([])
+    with pytest.raises(ValueError, match="have no names"):
+        Cells({"x": 0.5}).sides(bounds, None)
+    space = ParameterSpace.from_bounds({"x": (0.0, 1.0), "n": range(4), "p": poisson(2)})
+    for size in (
+        {"n": 2},
+        {"x": 0.1, "m": 1},
+        {"x": 0.1, "n": 5},
+        {"x": 0.1, "n": 1.5},
+        {"x": 2.0},
+    ):
+        with pytest.raises(ValueError, match="sizes of Cells"):
+            Cells(size).sides(space.bounds, space)
+    with pytest.raises(ValueError, match="different probabilities"):
+        Cells({"x": 0.1, "p": 2}).sides(space.bounds, space)
+    only = ParameterSpace.from_bounds({"n": range(4), "kind": list("ab")})
+    with pytest.raises(ValueError, match="number of values of a cell"):
+        Cells(1).sides(only.bounds, only)
+    assert_array_equal(Cells({"n": 4}).sides(only.bounds, only), [[4, 1]])
+
+
+# -- samples of the cells of a depth --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_sampled_cells_are_cells_of_their_depth(K):
+    mixed = partition(K=K, max_depth=4)
+    leaves = {0: [mixed.cell(0)]}
+    for depth in range(4):
+        leaves[depth + 1] = []
+        for cell in leaves[depth]:
+            node = mixed.node_of(cell)
+            if mixed.splittable(node):
+                first = mixed.split(node)
+                leaves[depth + 1] += [mixed.cell(n) for n in range(first, mixed.tree.n_nodes)]
+    for depth in range(5):
+        rows = {mixed.rows_of_query(cell).tobytes(): cell for cell in leaves[depth]}
+        everywhere = mixed.deviation_cells(depth, everywhere=True)
+        alike = mixed.deviation_cells(depth, everywhere=False)
+        assert 1 <= len(alike) <= len(everywhere) <= len(rows)
+        for block, lower, upper in everywhere + alike:
+            cell = rows[block.tobytes()]
+            assert ((cell.lower <= lower) & (lower <= upper) & (upper <= cell.upper)).all()
+            ends = zip(mixed.space.axes, cell.lower, cell.upper, lower, upper, strict=True)
+            for (_, axis), a, b, low, high in ends:
+                expected = (
+                    axis.middles_of(np.array(axis.run(a, b))) if axis.uses_columns else (a, b)
+                )
+                assert (low, high) == tuple(expected)
+        if depth:
+            assert len(everywhere) > 1
+
+
+def test_rows_of_other_boxes_are_those_of_their_settings():
+    mixed = partition(counts=(2, 2, 3, 3))
+    cell = mixed.cell_at(3, 5)
+    assert_array_equal(mixed.rows_of_box(cell.box), mixed.rows_of_query(cell))
+    assert_array_equal(mixed.row_set(0), mixed.rows_of_box(mixed.cell(0).box))
+    points = mixed.cell(0).points[:4]
+    assert_array_equal(mixed.rows_of(points), np.tile(mixed.space.columns(points), 2))
+    assert_array_equal(rows_of_points(points, mixed.space), mixed.rows_of(points))
+    assert_array_equal(rows_of_points(points, None), np.tile(points, 2))
+    given = np.array([33.0, 0.5])
+    beside = mixed.row_set_with(0, given)
+    box = mixed.cell(0).box.copy()
+    box[[0, 1, 4, 5]] = [33.0, 0.5, 33.0, 0.5]
+    assert_array_equal(beside, mixed.rows_of_box(box))
+    assert_array_equal(beside[:, :2], np.tile(given, (len(beside), 1)))
+    with pytest.raises(ValueError, match="would have no setting"):
+        partition({"n": range(3), "flag": [True, False]}).cell_at(6, 0)
+
+
+def test_a_box_has_the_partition_of_its_sides():
+    space = ParameterSpace.from_bounds({"x": (0.0, 1.0), "n": range(4)})
+    plain = ParameterSpace.from_bounds({"x": (0.0, 1.0), "y": (0.0, 2.0)})
+    for each, kind in ((space, MixedPartition), (plain, BoxPartition), (None, BoxPartition)):
+        bounds = np.array([[0.0, 1.0], [0.0, 2.0]]) if each is None else each.bounds
+        found = partition_of_box(bounds, 3, (2, 2), False, 5, each)
+        assert type(found) is kind and found.space is each
+        assert (found.tree.n_children, found.max_depth, found.n_representatives) == (3, 5, (2, 2))
+    assert deepest_cut(space, 2, 9) == 9 + 2
+    assert deepest_cut(space, 3, 9) == 9 + 2
+    assert deepest_cut(plain, 2, 9) == 18 and deepest_cut(space, 2, 1) == 2
+
+
+@pytest.mark.parametrize("K", [4, 8])
+def test_parts_are_cut_further_into_as_many_each(K):
+    space = ParameterSpace.from_bounds({"flag": [True, False], "x": (0.0, 1.0)})
+    parts = ValueRanges(space, K, (2, 2), continuous=True).parts(space.bounds.T.ravel())
+    settings = [space.ranges(*np.split(part, 2)) for part in parts]
+    # Both sides are as long: the first is cut, and then what is left to do along the other.
+    half = K // 2
+    for flag in (True, False):
+        ends = [each["x"] for each in settings if each["flag"] == [flag]]
+        assert_allclose(ends, [(i / half, (i + 1) / half) for i in range(half)])
+    three = ValueRanges(space, 3, (2, 2), continuous=True).parts(space.bounds.T.ravel())
+    assert [np.ptp(part[[1, 3]]) for part in three] == [0.5, 0.5, 1.0]

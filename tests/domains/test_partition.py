@@ -1,5 +1,6 @@
 """Cells, boxes and pools."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -8,8 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skgpb.domains import Cell
-from skgpb.domains.partition import BoxPartition, PoolPartition, sorted_within
+from skgpb.domains import Cell, PointsQuery, Region
+from skgpb.domains.partition import (
+    BoxPartition,
+    PoolPartition,
+    deepest_level,
+    points_per_axis,
+    sample_cells,
+    sorted_within,
+)
 
 
 def box(K=2, counts=(4,)):
@@ -155,3 +163,193 @@ def test_members_are_sorted_as_by_lexsort(n):
     segment, rank = np.sort(rng.integers(max(1, n // 7), size=n)), rng.integers(n, size=n)
     rank //= 2  # ties
     assert_array_equal(sorted_within(segment, rank), np.lexsort((rank, segment)))
+
+
+# -- nodes by depth, copies, and growth -----------------------------------------------------------
+
+BOUNDS = np.array([[0.0, 1.0], [-2.0, 5.0]])
+
+
+def partitions(K=3):
+    pool = np.random.default_rng(0).normal(size=(90, 2))
+    return {
+        "box": BoxPartition(BOUNDS, K, (2, 3), max_depth=3),
+        "centres": BoxPartition(BOUNDS, K, (1, 1), at_center=True, max_depth=3),
+        "pool": PoolPartition(pool, K, 4, 2, max_depth=3),
+    }
+
+
+def grown(partition, seed=0, n=9):
+    """Split nodes at random; return the split nodes in their order."""
+    rng, splits = np.random.default_rng(seed), []
+    for _ in range(n):
+        leaves = [leaf for leaf in partition.tree.leaves.tolist() if partition.splittable(leaf)]
+        splits.append(int(rng.choice(leaves)))
+        first = partition.split(splits[-1])
+        assert partition.tree.n_nodes - first == partition.tree.n_children
+    return splits
+
+
+@pytest.mark.parametrize("name", partitions())
+def test_nodes_are_found_by_depth(name):
+    partition = partitions()[name]
+    splits = grown(partition)
+    tree = partition.tree
+    assert_array_equal(partition.expanded, splits)
+    depth = {node: tree.node(node)[0] for node in range(tree.n_nodes)}
+    for finest in range(5):
+        expected = [
+            node
+            for node in range(tree.n_nodes)
+            if (depth[node] <= finest and node not in splits)
+            or (depth[node] == finest and node in splits)
+        ]
+        assert sorted(partition.front(finest)) == expected
+    deepest = max(depth[node] for node in splits)
+    among = [node for node in splits if depth[node] == deepest]
+    assert partition.deepest_split_nodes().tolist() == sorted(among, key=lambda n: tree.node(n)[1])
+    boxes = {n: np.concatenate([tree.lower[n], tree.upper[n]]).tobytes() for n in splits}
+    without = partition.deepest_split_nodes(frozenset(boxes[n] for n in among))
+    rest = [n for n in splits if depth[n] == deepest - 1]
+    assert without.tolist() == sorted(rest, key=lambda n: tree.node(n)[1])
+    assert partition.deepest_split_nodes(frozenset(boxes.values())).tolist() == [0]
+    for node in range(tree.n_nodes):
+        assert partition.splittable(node) == (
+            depth[node] <= 3 and (name != "pool" or len(partition.cell(node).members) >= 6)
+        )
+
+
+@pytest.mark.parametrize("name", partitions())
+def test_queries_are_told_from_others_by_a_mask(name):
+    partition = partitions()[name]
+    grown(partition)
+    some = [partition.cell(n) for n in (2, 5, 5)]
+    mask = partition.query_mask([*some, PointsQuery(np.zeros((1, 2)))])
+    assert_array_equal(np.flatnonzero(mask), [2, 5])
+    assert len(mask) == partition.tree.n_nodes and mask.max() == 1
+    assert partition.query_mask([PointsQuery(np.zeros((1, 2)))]) is None
+    assert partition.query_mask([]) is None
+    beyond = next(
+        partition.cell_at(3, index) for index in range(27) if partition.tree.find(3, index) < 0
+    )
+    assert partition.node_of(beyond) == -1 and partition.query_mask([beyond]) is None
+
+
+@pytest.mark.parametrize("name", partitions())
+def test_growth_and_rewards_are_put_into_another_partition(name):
+    partition, other = partitions()[name], partitions()[name]
+    grown(partition)
+    rng = np.random.default_rng(1)
+    for node in rng.integers(partition.tree.n_nodes, size=20).tolist():
+        partition.tree.record(node, float(rng.normal()))
+    other._growth = partition._growth
+    assert_array_equal(other.expanded, partition.expanded)
+    for field in ("depth", "index", "parent", "lower", "upper", "n_evaluations", "reward_sum"):
+        assert_array_equal(getattr(other.tree, field), getattr(partition.tree, field))
+    for node in range(partition.tree.n_nodes):
+        assert other.cell(node) == partition.cell(node)
+    splits, told, total = partition._growth
+    for wrong in ((splits, told[1:], total), (splits, told, total[1:]), (splits, told - 99, total)):
+        with pytest.raises(ValueError, match="these are no rewards"):
+            partitions()[name]._growth = wrong
+    twin = partition.copy()
+    before = partition.tree.n_nodes
+    leaf = next(n for n in twin.tree.leaves.tolist() if twin.splittable(n))
+    first = twin.split(leaf)
+    assert partition.tree.n_nodes == before < twin.tree.n_nodes
+    assert_array_equal(twin.row_set(first), twin.rows_of_query(twin.cell(first)))
+    assert twin.cell(first) == twin.query(first) == partition.cell_at(*twin.tree.node(first)[:2])
+
+
+@pytest.mark.parametrize(("K", "d", "depth"), [(2, 1, 3), (2, 2, 3), (3, 2, 2), (2, 3, 4)])
+def test_sampled_cells_are_cells_of_their_depth(K, d, depth):
+    bounds = np.column_stack([np.arange(d) - 2.0, np.arange(d) * 2.0 + 1.0])
+    partition = BoxPartition(bounds, K, (2,) * d)
+    cells = [partition.cell_at(depth, index) for index in range(K**depth)]
+    corners = {tuple(cell.box.round(9)) for cell in cells}
+    some, one = (sample_cells(bounds, K, depth, everywhere) for everywhere in (True, False))
+    assert len(one) == 1
+    for lower, upper in some + one:
+        assert tuple(np.concatenate([lower, upper]).round(9)) in corners
+    assert ((one[0][0] <= bounds.mean(axis=1)) & (bounds.mean(axis=1) <= one[0][1])).all()
+    found = {tuple(np.concatenate(each).round(9)) for each in some}
+    assert len(found) == len(some)
+    every = [{c[i] for c in corners} for i in range(d)]
+    ends = {tuple(c) for c in itertools.product(*[(min(e), max(e)) for e in every])}
+    assert {c[:d] for c in found} >= {tuple(min(e) for e in every), tuple(max(e) for e in every)}
+    assert len(ends & {c[:d] for c in found}) >= min(len(ends), 4 if d > 1 else 2)
+    assert_allclose(partition.sizes[depth], one[0][1] - one[0][0])
+    for at_center in (False, True):
+        partition = BoxPartition(bounds, K, (1,) * d if at_center else (2,) * d, at_center)
+        for block, lower, upper in partition.deviation_cells(depth, True):
+            cell = next(
+                c
+                for c in (partition.cell_at(depth, i) for i in range(K**depth))
+                if np.allclose(c.lower, lower) and np.allclose(c.upper, upper)
+            )
+            assert_allclose(block, partition.rows_of_query(cell), atol=1e-12)
+
+
+@pytest.mark.parametrize("at_center", [False, True])
+def test_the_average_over_a_box_is_a_cell_or_a_region(at_center):
+    partition = BoxPartition(BOUNDS, 2, (1, 1) if at_center else (2, 3), at_center, max_depth=4)
+    for depth, index in [(0, 0), (1, 1), (3, 5), (5, 17)]:
+        cell = partition.cell_at(depth, index)
+        assert partition.query_of_box(cell.box) == cell
+        assert partition.query_of_box(cell.box + 1e-12) == cell
+    for box in ([0.1, -1.0, 0.4, 3.0], [0.25, -2.0, 0.75, 5.0], [0.0, -2.0, 1e-3, -1.99]):
+        region = partition.query_of_box(np.array(box))
+        assert type(region) is Region
+        assert_array_equal(region.box, box)
+        assert_allclose(region.center, [np.mean(box[::2]), np.mean(box[1::2])])
+        row = np.tile(region.center, 2) if at_center else box
+        assert_allclose(partition.rows_of_query(region), [row])
+        assert_array_equal(partition.rows_of_box(np.array(box)), [box])
+    other = Region(np.zeros(2), np.ones(2), (4, 4))
+    assert_array_equal(partition.rows_of_query(other), np.tile(other.points, 2))
+    assert len(other.points) == 16
+    block = partition.row_set_with(0, np.array([0.3]))
+    low, high = (0.3, 1.5) if at_center else (0.3, -2.0), (0.3, 1.5) if at_center else (0.3, 5.0)
+    assert_array_equal(block, [[*low, *high]])
+    assert_array_equal(partition.row_set(0)[0, [0, 2]], [0.5, 0.5] if at_center else [0.0, 1.0])
+
+
+def test_members_of_a_pool_are_compared_with_what_represents_them():
+    pool = np.random.default_rng(0).random((2000, 2))
+    partition = PoolPartition(pool, 2, 7, 1)
+    for depth in (0, 1, 2, 5):
+        sample = partition.deviation_row_sets(depth)
+        assert len(sample) == min(2**depth, 9)
+        cells = {partition.cell_at(depth, i).points.tobytes(): i for i in range(2**depth)}
+        found = []
+        for points, members in sample:
+            found.append(cells[points.tobytes()])
+            cell = partition.cell_at(depth, found[-1])
+            n = len(cell.members)
+            assert len(members) == -(-n // -(-n // 256)) <= 256
+            assert all((members == pool[row]).all(axis=1).any() for row in cell.members[:1])
+            inside = (members >= cell.lower) & (members <= cell.upper)
+            assert inside.all()
+        assert found == sorted(found) and {0, 2**depth - 1} <= set(found)
+    few = PoolPartition(pool[:6], 2, None, 2)
+    assert len(few.deviation_row_sets(1)) == 2 and few.deviation_row_sets(3) == []
+    with pytest.raises(ValueError, match="too few members"):
+        few.cell_at(2, 0)
+
+
+@pytest.mark.parametrize("K", [2, 3, 7])
+def test_cells_are_numbered_within_64_bits(K):
+    assert K ** (deepest_level(K) + 1) <= 2**62 < K ** (deepest_level(K) + 3)
+
+
+def test_points_of_a_cell_are_as_many_as_are_given_or_few():
+    assert [points_per_axis(None, d) for d in (1, 2, 3, 6, 7)] == [
+        (10,), (10, 10), (4, 4, 4), (2,) * 6, (1,) * 7,
+    ]  # fmt: skip
+    assert points_per_axis(3, 2) == points_per_axis(np.int64(3), 2) == (3, 3)
+    assert points_per_axis((2, 5), 2) == (2, 5)
+    for wrong in (0, (1, 0), (2,), (2, 2, 2), (2, 1.5)):
+        with pytest.raises(ValueError, match="n_representatives must be an integer >= 1"):
+            points_per_axis(wrong, 2)
+    with pytest.raises(ValueError, match="at most"):
+        points_per_axis(10**6, 2)

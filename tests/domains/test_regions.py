@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb.domains import Ball, Cell, PointsQuery
 from skgpb.domains.balls import Balls
 from skgpb.domains.contexts import ContextPartition
-from skgpb.domains.covering import ChebyshevCovering
+from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.partition import BoxPartition, PoolPartition
 
 BOUNDS = np.array([[0.0, 1.0], [-2.0, 5.0]])
@@ -88,6 +88,30 @@ def test_balls_resolve_those_of_any_radius_and_those_inside(spec):
             balls.resolve(query)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("covering", [ChebyshevCovering, EuclideanCovering])
+def test_a_ball_is_what_the_box_has_within_its_radius(seed, covering):
+    rng = np.random.default_rng(seed)
+    balls = Balls(BOUNDS, covering(2), (2, 2))
+    lower, upper = BOUNDS.T
+    center = np.where(rng.random(2) < 0.3, rng.integers(0, 2, 2), rng.random(2))
+    depth = int(rng.integers(0, 4))
+    ball, radius = balls.ball_at(center, depth), balls.covering.diameter / 2**depth
+    assert ball.radius == radius and ball.depth == depth
+    for corner, sign in ((ball.lower, -1.0), (ball.center, 0.0), (ball.upper, 1.0)):
+        expected = lower + np.clip(center + sign * radius, 0.0, 1.0) * (upper - lower)
+        assert_allclose(corner, expected)
+    t = rng.uniform(-1.0, 1.0, (200, 2))
+    points = balls.within(center, depth, t)
+    assert ((ball.lower <= points) & (points <= ball.upper)).all()
+    apart = (points - ball.center) / (upper - lower)
+    inside = ((lower < points) & (points < upper)).all(axis=1)
+    if covering is EuclideanCovering:
+        assert (np.linalg.norm(apart, axis=1) <= radius * (1 + 1e-12)).all()
+        inside &= np.linalg.norm(t, axis=1) <= 1.0
+    assert_allclose(apart[inside], radius * t[inside], atol=1e-12)
+
+
 def test_finer_balls_are_at_the_centre_of_a_ball_and_half_its_radius_away():
     balls = Balls(BOUNDS, ChebyshevCovering(2), None)
     center, diameter = balls.front(0)[0][0], balls.covering.diameter
@@ -127,3 +151,36 @@ def test_cells_are_played_in_the_contexts_that_they_contain():
         domain.resolve(
             domain.query_in_context(1, np.array([0.9]))
         )  # the first third has no such context
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_cells_that_are_too_deep_or_of_other_boxes_are_refused(K):
+    partition, deeper = (BoxPartition(BOUNDS, K, (2, 3), max_depth=depth) for depth in (3, 9))
+    partition.resolve(deeper.cell_at(4, K**4 - 1))
+    others = [deeper.cell_at(5, 0), BoxPartition(BOUNDS[:1], K, (2,)).cell_at(1, 0)]
+    values = {name: getattr(partition.cell_at(2, 1), name) for name in Cell.arguments}
+    others += [
+        Cell(**(values | change)) for change in ({"index": K**2 + 1}, {"index": -1}, {"depth": -1})
+    ]
+    for query in others:
+        with pytest.raises(ValueError, match="not a cell of this optimizer's partition"):
+            partition.resolve(query)
+
+
+def test_a_ball_may_make_several_others_necessary():
+    balls, made = Balls(BOUNDS, ChebyshevCovering(2), None), {}
+    for ball in (0, 0, 1, 2, 2, 2, 3, 4, 4, 0, 2, 3):
+        if (added := balls.shrink(ball)) is not None:
+            made.setdefault(ball, []).append(added)
+    arrays = balls.arrays()
+    assert max(map(len, made.values())) > 1
+    assert arrays["children"].shape == (len(balls), max(map(len, made.values())))
+    for ball in range(len(balls)):
+        own = arrays["children"][ball]
+        assert own[own >= 0].tolist() == made.get(ball, [])
+        each = balls.ball(ball)
+        for name in ("lower", "upper", "center", "radius", "depth"):
+            assert_array_equal(arrays[name][ball], getattr(each, name))
+    assert_array_equal(arrays["index"], np.arange(len(balls)))
+    first = Balls(BOUNDS, ChebyshevCovering(2), None).arrays()
+    assert first["children"].tolist() == [[-1]] and first["parent"].tolist() == [-1]

@@ -20,7 +20,17 @@ from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer, defaults
 from skgpb.domains import Box, Steps, log_randint
-from skgpb.domains.space import IntegerQuantile, ParameterSpace, Quantile
+from skgpb.domains.space import (
+    Choice,
+    IntegerQuantile,
+    ParameterSpace,
+    Quantile,
+    SeparateAxis,
+    Span,
+    as_coordinates,
+    clip_rounding,
+    nearest,
+)
 from skgpb.exceptions import AllPendingError
 from skgpb.model_selection import BanditSearchCV
 from skgpb.surrogate.settings import AxisMatern, OnSettings, default_kernel, kernel_on_settings
@@ -363,6 +373,14 @@ def test_integers_are_looked_up_in_a_table():
         axis = IntegerQuantile("n", distribution)
         for u in (asked, asked[:500]):
             assert_array_equal(axis._values(u), Quantile._values(axis, u))
+        # Numbers at the ends of the table and beyond have their probabilities as well.
+        for n in (0, 1, 2, 10, 11, 20, *range(len(axis._table[0]) - 2, len(axis._table[0]) + 3)):
+            cdf, pmf = distribution.cdf(n), distribution.pmf(n)
+            assert axis.edge(n) == pytest.approx(distribution.cdf(n - 1), abs=1e-15)
+            if pmf > 0.0:
+                u = np.array([axis.coordinate(n)])
+                assert u == pytest.approx(cdf - 0.5 * pmf, abs=1e-15)
+                assert_array_equal(axis._middles_of_values(np.array([float(n)])), u)
     numbers = range(10, 1001)
     assert [axis.value(axis.coordinate(n)) for n in numbers] == list(numbers)
 
@@ -401,3 +419,338 @@ def test_the_nearest_of_a_list_of_numbers_is_found_however_long_it_is(n):
     wanted = np.array([-1.0, 0.1, 0.125, 0.13, (n - 1) / 4, 1e9])
     found = [axis.value(u) for u in axis.nearest_coordinates(wanted)]
     assert found == [0.0, 0.0, 0.0, 0.25, (n - 1) / 4, (n - 1) / 4]
+
+
+# Axes of all kinds, compared with their values --------------------------------------------------
+
+AXES = {
+    "span": Span("p", (-3.0, 7.0)),
+    "uniform": Quantile("p", uniform(-3.0, 10.0)),
+    "loguniform": Quantile("p", loguniform(1e-3, 1e2)),
+    "normal": Quantile("p", norm(1.0, 2.0)),
+    "steps": Steps(-1.0, 2.0, 0.25),
+    "log steps": Steps(0.1, 20.0, log=True),
+    "numbers": Choice("p", [8, 1, 3.5, 20]),
+    "words": Choice("p", ["a", "b", "c"]),
+    "range": Choice("p", range(3, 12, 2)),
+    "long range": Choice("p", range(60_000, 0, -3)),
+    "randint": IntegerQuantile("p", randint(2, 9)),
+    "poisson": IntegerQuantile("p", poisson(3.0)),
+    "log integers": IntegerQuantile("p", log_randint(1, 40)),
+    "many integers": IntegerQuantile("p", randint(-20_000, 20_000)),
+}
+LISTED = [name for name in AXES if isinstance(AXES[name], SeparateAxis)]
+
+
+def draws(axis, n=60):
+    return np.random.default_rng(1).uniform(*axis.ends, n)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_coordinates_and_values_of_an_axis_belong_together(name):
+    axis = AXES[name]
+    coordinates = draws(axis)
+    values = [axis.value(u) for u in coordinates.tolist()]
+    assert len({type(value) for value in values} - {int, float}) == (name == "words")
+    again = np.array([axis.coordinate(value) for value in values])
+    found = [axis.value(u) for u in again.tolist()]
+    assert found == values or (not axis.uses_columns and found == pytest.approx(values, rel=1e-12))
+    assert_allclose(again, axis.snap(coordinates), atol=1e-9)
+    assert_array_equal(axis.snap(again), axis.snap(axis.snap(again)))
+    if axis.ordered:
+        assert_allclose(axis.numbers(coordinates), values, rtol=1e-9)
+        assert_array_equal(np.argsort(again, kind="stable"), np.argsort(values, kind="stable"))
+        low, high = axis.limits
+        assert low == min(axis.value(u) for u in axis.ends)
+        assert high == max(axis.value(u) for u in axis.ends)
+        assert all(low <= value <= high for value in values)
+    columns = axis.columns(coordinates)
+    assert columns.shape == (len(values), axis.n_columns)
+    alike = np.array([[one == other for one in values] for other in values])
+    gaps = np.abs(columns[:, None] - columns).max(axis=2)
+    assert_array_equal(gaps == 0.0, alike)
+    for wrong in ("?", None, np.nan, np.inf):
+        with pytest.raises(ValueError, match="must be"):
+            axis.coordinate(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name in AXES if AXES[name].ordered])
+def test_the_nearest_possible_value_is_found(name):
+    axis = AXES[name]
+    low, high = axis.limits
+    wanted = np.random.default_rng(2).uniform(low - 0.1 * (high - low), high, 50)
+    found = axis.numbers(axis.nearest_coordinates(wanted))
+    if not hasattr(axis, "middles") or axis.n_settings > 1000:
+        step = 3.0 if name == "long range" else 1.0 if axis.uses_columns else 0.0
+        assert (np.abs(found - np.clip(wanted, low, high)) <= 0.5 * step + 1e-9 * high).all()
+    else:
+        possible = axis.numbers(axis.middles())
+        assert_allclose(
+            np.abs(found - wanted), np.abs(possible - wanted[:, None]).min(axis=1), atol=1e-9
+        )
+        rounded = axis.rounded_to_grid(draws(axis))
+        assert np.isin(rounded, axis.middles()).all()
+        away = np.abs(axis.middles() - draws(axis)[:, None])
+        if axis.has_steps:
+            assert_allclose(np.abs(rounded - draws(axis)), away.min(axis=1), atol=1e-12)
+    told = 0.5 * (low + high) + 0.013 * (high - low)
+    between = axis.numbers(axis.between(np.array([told])))[0]
+    assert between == pytest.approx(told) or axis.uses_columns
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_runs_of_values_are_intervals_of_coordinates(name):
+    axis = AXES[name]
+    first, last = axis.run(0.0, 1.0)
+    assert last - first + 1 == axis.n_settings or "poisson" in name
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        a, b = np.sort(rng.integers(first, last + 1, 2)).tolist()
+        low, high = axis.ends_of_run(a, b)
+        assert axis.run(low, high) == (a, b)
+        assert (low == 0.0) == (a == first) and (high == 1.0) == (b == last)
+        if a > first:
+            assert low == axis.edge(a)
+        if b < last:
+            assert high == axis.edge(b + 1)
+        middles = axis.middles_of(np.array([a, b]))
+        assert low < middles[0] <= middles[1] < high
+        assert axis.run(*middles) == (a, b)
+        found = axis.values_between(low, high)
+        assert len(found) == b - a + 1
+        assert [found[0], found[-1]] == [axis.value(u) for u in middles]
+        # An interval has its middle in the middle.
+        ends = axis.ends_of_run(a, a)
+        if first < a < last:
+            assert_allclose(middles[0], np.mean(ends), atol=1e-9)
+    if axis.n_settings < 1000 and "poisson" not in name:
+        assert_allclose(axis.middles(), axis.middles_of(np.arange(first, last + 1)))
+
+
+def test_of_two_numbers_as_near_the_lower_is_taken():
+    grid = np.array([0.0, 1.0, 3.0, 3.5])
+    assert_array_equal(grid[nearest(grid, np.array([-9, 0.5, 0.6, 2, 2.1, 3.25, 9]))], [
+        0, 0, 1, 1, 3, 3, 3.5,
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(("low", "high"), [(-2.0, 5.0), (1e-6, 1e3), (0.0, 1.0)])
+def test_only_rounding_is_clipped_and_near_zero_only_that_of_the_number(low, high):
+    slack = 1e-9 * (high - low)
+    for value in (low, high, 0.5 * (low + high)):
+        assert clip_rounding(value, low, high) == value
+    assert clip_rounding(high + 0.5 * slack, low, high) == high
+    near = low - (0.5 * slack if low <= 0.0 else 0.5e-9 * low)
+    assert clip_rounding(near, low, high) == low
+    for outside in (high + 2.0 * slack, low - (2.0 * slack if low <= 0.0 else 2e-9 * low)):
+        with pytest.raises(ValueError, match="must be between"):
+            clip_rounding(outside, low, high)
+
+
+# Spaces, compared with all their settings -------------------------------------------------------
+
+FINITE = {
+    "one": {"n": range(2, 6), "kind": ["a", "b", "c"], "flag": [True, False], "c": [7]},
+    "several": [
+        {"n": [1, 2, 3], "kind": ["x", "y"]},
+        {"n": [1, 2, 3], "m": [4.5, 5.5], "c": ["k"]},
+        {"m": [4.5, 5.5, 6.5]},
+    ],
+}
+
+
+def every_setting(dicts):
+    dicts = dicts if isinstance(dicts, list) else [dicts]
+    return [
+        dict(zip(each, chosen, strict=True))
+        for each in dicts
+        for chosen in itertools.product(*each.values())
+    ]
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_every_setting_has_one_point_of_its_own(name):
+    space = ParameterSpace(FINITE[name])
+    settings = every_setting(FINITE[name])
+    assert space.n_settings == len(settings)
+    points = space.every_point()
+    found = [space.setting(point) for point in points]
+    assert sorted(map(repr, found)) == sorted(map(repr, settings))
+    for point, setting in zip(points, found, strict=True):
+        assert_allclose(space.point(setting), point)
+        assert [space.is_at(point, other) for other in points].count(True) == 1
+    assert_allclose(space.snap(points), points)
+    rng = np.random.default_rng(0)
+    anywhere = rng.random((50, space.n_axes))
+    for u, rounded, snapped in zip(
+        anywhere, space.rounded_to_grid(anywhere), space.snap(anywhere), strict=True
+    ):
+        assert space.setting(u) == space.setting(rounded) == space.setting(snapped)
+        assert (np.abs(points - rounded).max(axis=1) < 1e-12).any()
+    # A number at an end of its range counts, a word does not.
+    dicts = FINITE[name] if isinstance(FINITE[name], list) else [FINITE[name]]
+    for setting, n in zip(found, space.n_at_ends(points), strict=True):
+        own = next(each for each in dicts if setting in every_setting(each))
+        sides = [key for key in ("n", "m") if key in own]
+        assert n == sum(setting[key] in (min(own[key]), max(own[key])) for key in sides)
+    for wrong in ({}, {"n": 2}, settings[0] | {"other": 1}):
+        with pytest.raises(ValueError, match="must have a value for each of"):
+            space.point(wrong)
+
+
+def test_neighbours_differ_from_their_centers_and_move_every_side():
+    space = ParameterSpace.from_bounds(
+        {"x": (-2.0, 3.0), "n": range(50), "kind": list("abcdef"), "y": loguniform(1e-3, 1.0)}
+    )
+    rng = np.random.default_rng(0)
+    centers = space.rounded_to_grid(rng.uniform(*space.bounds.T, (3, 4)))
+    n = 3000
+    found = space.neighbours(centers, n, rng)
+    starts = centers[np.arange(n) % 3]
+    assert ((found >= space.bounds[:, 0]) & (found <= space.bounds[:, 1])).all()
+    changed = found != starts
+    assert changed.any(axis=1).mean() > 0.99
+    # On one side for sure, on more by a chance of 1/4, 2/4 or 1/2 for each: (1 + 3 (5/12)) / 4.
+    assert_allclose(changed.mean(axis=0), (1 + 3 * 5 / 12) / 4, atol=0.05)
+    one = changed.sum(axis=1) == 1
+    steps = np.abs(found - starts)[one & changed[:, 0]][:, 0] / 5.0
+    assert np.quantile(steps, 0.1) < 2e-3 and np.quantile(steps, 0.9) > 0.05
+    kinds = [space.setting(point)["kind"] for point in found[one & changed[:, 2]]]
+    assert {kind: kinds.count(kind) for kind in "abcdef"}.values() and min(
+        kinds.count(kind) for kind in "abcdef"
+    ) > 0.08 * len(kinds)
+
+
+NAMED = {
+    "heat": (20.0, 90.0),
+    "only": ["fixed"],
+    "salt": loguniform(1e-4, 1e-1),
+    "cycles": range(1, 9),
+    "kind": ["A", "B", "C"],
+    "step": Steps(0, 1, 0.25),
+}
+
+
+def test_named_sides_have_numbers_of_values_columns_and_ranges():
+    space = ParameterSpace.from_bounds(NAMED)
+    assert space.sides == list(NAMED) and space.names == [k for k in NAMED if k != "only"]
+    assert_array_equal(space.n_values, [0, 0, 8, 3, 0])
+    assert (
+        space.longest_list == 3 and not space.ordered and space.uses_columns and space.has_settings
+    )
+    assert_array_equal(space.groups, [0, 1, 2, 3, 3, 3, 4])
+    assert_allclose(space.bounds, [[20, 90], [0, 1], [0, 1], [0, 1], [0, 1]])
+    ends = space.column_bounds
+    assert_allclose(
+        ends, [[20, 90], [0, 1], [0, 1], *[[0, 0.5**0.5]] * 1, [0, 0], [0, 0.5**0.5], [0, 1]]
+    )
+    cube = space.copy_for_search(as_cube=True)
+    assert (cube.uses_columns, cube.as_cube, cube.asked_once, cube.has_settings) == (
+        False, True, False, False,
+    )  # fmt: skip
+    assert_allclose(cube.column_bounds, space.bounds)
+    asked = space.copy_for_search()
+    assert (asked.uses_columns, asked.as_cube, asked.asked_once) == (True, False, True)
+    rng = np.random.default_rng(0)
+    points = rng.uniform(*space.bounds.T, (20, 5))
+    assert_array_equal(cube.snap(points), points)
+    assert_array_equal(cube.rounded_to_grid(points), points)
+    for _ in range(40):
+        first, last = (
+            {
+                "heat": float(rng.integers(20, 50) + 40 * i),
+                "only": "fixed",
+                "salt": [2e-4, 5e-3][i],
+                "cycles": int(rng.integers(1, 5) + 4 * i),
+                "kind": "AB"[i] if rng.random() < 0.5 else "BC"[i],
+                "step": [0.25, 0.5][i],
+            }
+            for i in range(2)
+        )
+        box = space.box_between(first, last)
+        ranges = space.ranges(*np.split(box, 2))
+        assert list(ranges) == list(NAMED)
+        assert ranges["heat"] == (first["heat"], last["heat"]) and ranges["only"] == "fixed"
+        assert ranges["salt"] == (2e-4, 5e-3) and ranges["step"] == (0.25, 0.5)
+        assert list(ranges["cycles"]) == list(range(first["cycles"], last["cycles"] + 1))
+        kinds = NAMED["kind"]
+        assert ranges["kind"] == kinds[kinds.index(first["kind"]) : kinds.index(last["kind"]) + 1]
+        assert space.ranges(*[space.point(first)] * 2) == first
+
+
+def test_a_point_that_is_no_step_is_not_feasible():
+    space = ParameterSpace.from_bounds(Box(NAMED, "cycles + 4*step <= 6"))
+    for step, cycles, expected in [
+        (0.25, 2, True), (0.3, 2, False), (0.5, 4, True), (0.5, 5, False), (1.0, 2, True),
+    ]:  # fmt: skip
+        setting = {"heat": 33.3, "only": "fixed", "salt": 0.01, "cycles": cycles, "kind": "B"}
+        point = space.point(setting | {"step": step})
+        assert space.is_feasible(point) is expected
+        moved = point.copy()
+        moved[3] = 0.6  # within the interval of B
+        assert space.is_feasible(moved) is expected
+
+
+def test_settings_are_read_in_every_form():
+    space = ParameterSpace.from_bounds({"x": (0.0, 2.0), "n": [1, 3, 5]})
+    expected = [[0.5, 1 / 6], [1.5, 5 / 6]]
+    settings = [{"x": 0.5, "n": 1}, {"n": 5, "x": 1.5}]
+    rows = [[0.5, 1], [1.5, 5]]
+    for given in (settings, tuple(settings), rows, np.array(rows)):
+        assert_allclose(space.points(given), expected)
+        assert_allclose(space.rows(given), expected)
+    assert_allclose(space.points(settings[1]), expected[1:])
+    assert_allclose(space.points(rows[0]), expected[:1])
+    longer = np.column_stack([rows, [0.0, 1.0]])
+    assert_allclose(space.rows(longer), np.column_stack([expected, [0.0, 1.0]]))
+    kept = as_coordinates(np.array(expected))
+    assert space.points(kept) is kept is space.rows(kept)
+    one = ParameterSpace.from_bounds({"x": (0.0, 2.0)})
+    assert_allclose(one.points([0.5, 1.5]), [[0.5], [1.5]])
+    for wrong, said in [
+        ([[1, 2, 3]], "rows must have 2 numbers"),
+        ([["a", "b"]], "by name"),
+        ([{"x": 0.5, "n": 1}, {"x": 0.5, "n": 2}], "n must be one of"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            space.points(wrong)
+
+
+def test_parameters_with_other_values_have_axes_of_their_own():
+    same = [{"a": [1, 2], "b": uniform(0, 1)}, {"a": [1, 2], "b": uniform(0, 1)}]
+    assert ParameterSpace(same).n_axes == 3
+    for other in ({"a": [1, 3]}, {"b": uniform(0, 2)}, {"b": norm(0, 1)}, {"b": randint(0, 5)}):
+        assert ParameterSpace([same[0], same[1] | other]).n_axes == 4
+    steps = [{"a": Steps(0, 1, 0.5)}, {"a": Steps(0, 1, 0.5)}, {"a": Steps(0, 1, 0.25)}]
+    assert ParameterSpace(steps).n_axes == 3
+
+
+def test_a_distribution_of_one_value_is_a_constant():
+    space = ParameterSpace({"n": randint(3, 4), "x": uniform(0, 1)})
+    assert space.n_axes == 1 and space.setting(np.array([0.25])) == {"n": 3, "x": 0.25}
+
+
+@pytest.mark.parametrize("value", [3.0, "text", None, {"a": 1}, loguniform])
+def test_what_is_no_side_is_refused_with_what_is_one(value):
+    with pytest.raises(TypeError, match="must be a pair of numbers"):
+        ParameterSpace.from_bounds({"p": value, "x": (0.0, 1.0)})
+    with pytest.raises(TypeError, match="must be a list of values or a frozen distribution"):
+        ParameterSpace({"p": value})
+
+
+def test_pairs_are_intervals_in_bounds_and_lists_in_param_distributions():
+    assert isinstance(ParameterSpace.from_bounds({"p": (1.0, 2.0)}).axes[0][1], Span)
+    assert ParameterSpace({"p": (1.0, 2.0)}).n_settings == 2
+    for wrong in ((1.0,), (1.0, 2.0, 3.0), ("a", "b"), (1.0, 10.0, "log-uniform")):
+        with pytest.raises(ValueError, match="must be a pair of numbers"):
+            ParameterSpace.from_bounds({"p": wrong})
+    with pytest.raises(ValueError, match=r"write the range as loguniform\(1.0, 10.0\)"):
+        ParameterSpace({"p": (1.0, 10.0, "log-uniform")})
+    with pytest.raises(ValueError, match="must be one-dimensional"):
+        ParameterSpace({"p": np.ones((2, 2))})
+    with pytest.raises(ValueError, match="must leave something to choose"):
+        ParameterSpace.from_bounds({"p": [1]})
+    with pytest.raises(TypeError, match="must be strings"):
+        ParameterSpace.from_bounds({1: (0.0, 1.0)})
+    with pytest.raises(ValueError, match="is an empty list"):
+        ParameterSpace({"p": []})

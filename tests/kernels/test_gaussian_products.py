@@ -9,11 +9,13 @@ from sklearn.gaussian_process.kernels import (
     CompoundKernel,
     ConstantKernel,
     DotProduct,
+    ExpSineSquared,
     Matern,
     RationalQuadratic,
     WhiteKernel,
 )
 
+from skgpb.kernels._harmonics import fourier_series
 from skgpb.kernels._products import MAX_TERMS, compile_gaussian_products
 
 EXPRESSIONS = [
@@ -107,3 +109,15 @@ def test_cap_counts_terms():
 def test_length_scales_must_fit_the_features():
     with pytest.raises(ValueError, match="length_scale of RBF must be"):
         compile_gaussian_products(RBF([0.5, 0.6]), 3)
+
+
+@pytest.mark.parametrize("length_scale", [0.03, 0.1, 0.5, 3.0, 50.0])
+@pytest.mark.parametrize("power", [1, 2, 5])
+def test_a_periodic_kernel_is_a_sum_of_cosines(length_scale, power):
+    kernel = ExpSineSquared(length_scale, 1.7)
+    weights, frequencies = fourier_series(kernel, power)
+    x = np.linspace(0.0, 4.0, 200)
+    expected = kernel(x[:, None], np.zeros((1, 1)))[:, 0] ** power
+    assert_allclose(np.cos(np.outer(x, frequencies)) @ weights, expected, atol=1e-12)
+    assert weights.min() > 0.0
+    assert fourier_series(ExpSineSquared(1e-5, 1.7)) is None

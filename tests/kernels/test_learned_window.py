@@ -4,12 +4,17 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.stats import sem
+from scipy.stats import sem, truncnorm
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb.kernels import ConditionalMean, WindowMean
-from skgpb.kernels.learned_window import RidgeScatter, embedding_loss, learned_window
+from skgpb.kernels.learned_window import (
+    RidgeScatter,
+    embedding_loss,
+    learned_conditional,
+    learned_window,
+)
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 
@@ -210,3 +215,50 @@ def test_the_error_is_measured_by_one_evaluator(monkeypatch):
     )
     assert window.model_noise() > 0.0
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_the_operator_of_pairs_is_the_given_one_or_that_of_the_lower_loss(forks):
+    rng = np.random.default_rng(0)
+    A = rng.random((60, 1))
+    X = 2.0 * A + 0.05 * rng.normal(size=(60, 1))
+    if forks:  # two places for each query, which no window describes
+        X += np.where(rng.random((60, 1)) < 0.5, -1.0, 1.0)
+    embedding = learned_conditional(X, A, "embedding", None)
+    window = learned_conditional(X, A, "window", None)
+    assert isinstance(embedding, ConditionalMean) and isinstance(window, WindowMean)
+    _, loss = learned_window(X, A, embedding.operator_.embedding_kernel, None)
+    assert (loss < embedding.operator_.loss) != forks
+    best = learned_conditional(X, A, "auto", None)
+    assert isinstance(best, ConditionalMean if forks else WindowMean)
+    with pytest.raises(ValueError, match="one pair is too few for leave-one-out"):
+        learned_conditional(X[:1], A[:1], "auto", None)
+    with pytest.raises(ValueError, match="one pair is too few"):
+        learned_conditional(X[:1], A[:1], "window", None)
+
+
+def test_units_of_clipped_points_do_not_matter():
+    X, A = pairs(150, clip=True)
+    one, grid = RidgeScatter(X, A), np.linspace(0.0, 1.0, 7)[:, None]
+    mean, std = one.windows(grid)
+    for unit in (100.0, 0.01):
+        other = RidgeScatter(unit * X - 3.0, A)
+        np.testing.assert_allclose(other.tau, unit * one.tau, rtol=1e-4)
+        moved, wide = other.windows(grid)
+        np.testing.assert_allclose(moved, unit * mean - 3.0, rtol=1e-3, atol=1e-3 * unit)
+        np.testing.assert_allclose(wide, unit * std, rtol=1e-3)
+
+
+def test_clipped_points_are_expected_beyond_their_face():
+    X, A = pairs(150, clip=True)
+    scatter = RidgeScatter(X, A)
+    imputed = scatter._targets * scatter.spread + scatter.center
+    clipped = X[:, 0] >= 3.0
+    assert (imputed[clipped, 0] > 3.0).all() and (imputed[X[:, 0] <= 0.0, 0] < 0.0).all()
+    inner = (X[:, 0] > 0.0) & (X[:, 0] < 3.0)
+    np.testing.assert_allclose(imputed[inner], X[inner], atol=1e-9)
+    # One more round: the mean of a normal variable above the face.
+    h = (scatter.operator.weights(A) @ scatter._targets) * scatter.spread + scatter.center
+    a = (3.0 - h[clipped, 0]) / scatter.tau[0]
+    expected = truncnorm.mean(a, np.inf, loc=h[clipped, 0], scale=scatter.tau[0])
+    np.testing.assert_allclose(imputed[clipped, 0], expected, rtol=0.02)

@@ -256,3 +256,17 @@ def test_means_over_several_boxes_are_the_means_of_their_covariances(feedback):
     several, sizes = evaluator.embed(boxes, np.array([0, 1, 3, 6])), np.array([1, 2, 3])
     means = np.repeat(np.eye(3) / sizes[:, None], sizes, axis=1)
     assert_allclose(evaluator.cross(several, E), means @ evaluator.cross(E, E), atol=1e-12)
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
+def test_no_more_features_are_kept_than_the_tolerance_needs(base, tolerance):
+    pool = pool_of(300)
+    features = LowRank(base, pool, tolerance, max_rank=300).feature_map(2)
+    scale = base.diag(pool).max()
+    assert features.error <= tolerance * scale * (1 + 1e-9)
+    # Without the last landmark, in the order in which they were chosen, it would not hold.
+    fewer = features.landmarks[:-1]
+    K, k = base(fewer), base(pool, fewer)
+    rest = base.diag(pool) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+    assert rest.max() > tolerance * scale

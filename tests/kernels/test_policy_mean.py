@@ -183,3 +183,10 @@ def test_wrong_input_is_named(call, message):
 def test_bases_must_be_kernels(base):
     with pytest.raises(TypeError, match="base of PolicyMean must be a kernel"):
         PolicyMean(base, TABLE, ARMS)(TABLE)
+
+
+def test_zeros_of_either_sign_are_the_same_arm():
+    arms = np.array([[0.0, 1.0], [-0.0, 2.0], [3.0, 0.0]])
+    kernel = PolicyMean(RBF(0.4), np.eye(3), arms)
+    rows = kernel.points([[-0.0, 1.0], [0.0, 2.0], [3.0, -0.0]])
+    assert_array_equal(rows, np.eye(3))

@@ -165,3 +165,24 @@ def test_wrong_rows_are_no_other_sets_wherever_they_come_from(row):
         with pytest.raises(ValueError, match=r"number of a set|columns|shape \(3,\)|outside"):
             wrong()
     assert len(optimizer.history_) == 0 and optimizer.ask() == query
+
+
+@pytest.mark.parametrize("n_context", [0, 1])
+def test_functionals_of_a_given_function_are_its_weighted_sums(n_context):
+    kernel = WeightedSum(RBF([0.3] * (2 + n_context)), X, NAMES, WEIGHTS, n_context=n_context)
+    context, points = RNG.random((1, n_context)), RNG.random((2, 2 + n_context))
+
+    def mean(at):
+        return np.sin(at @ np.arange(1.0, 3.0 + n_context)) + at[:, 0] ** 2
+
+    labels = np.unique(NAMES)
+    if n_context:
+        sets = [np.concatenate([context[0], [0.5, 0.5, i]]) for i in range(3)]
+        rows = np.vstack([sets, np.column_stack([points, [-1.0, -1.0]])])
+    else:
+        rows = np.vstack([kernel.queries(labels), kernel.points(points)])
+    every = np.hstack([np.repeat(context, len(X), axis=0), X])
+    expected = [np.where(name == NAMES, WEIGHTS, 0.0) @ mean(every) for name in labels]
+    assert_allclose(kernel.mean_of(rows, mean), [*expected, *mean(points)])
+    assert_allclose(kernel.mean_of(rows[:1], mean), expected[:1])
+    assert_allclose(kernel.mean_of(rows[-1:], mean), mean(points[1:]))

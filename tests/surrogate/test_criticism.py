@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2, norm, t
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import defaults
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.criticism import Criticism, leave_one_out_refit, risk_of_check
+from skgpb.surrogate.criticism import (
+    Criticism,
+    contradiction_message,
+    explains_nothing,
+    lacks_fit,
+    leave_one_out_refit,
+    outliers_message,
+    residual_bound,
+    risk_of_check,
+)
 
 X = np.random.default_rng(0).random((12, 2))
 
@@ -123,3 +132,81 @@ def test_variances_are_learned_without_the_answer_that_is_predicted(spreads):
         assert errors[i] == pytest.approx(expected[0]) and variances[i] == pytest.approx(
             expected[1]
         )
+
+
+@pytest.mark.parametrize(("n", "n_answered"), [(12, None), (12, 40), (1, 10)])
+def test_bounds_are_quantiles_of_residuals_and_of_studentised_ones(n, n_answered):
+    assert residual_bound(n, 0.01, False, n_answered) == pytest.approx(norm.isf(0.005 / n))
+    m = n if n_answered is None else n_answered
+    far = t.isf(0.005 / n, m - 2)
+    # (m - 1) T^2 / (m - 2 + T^2): the square of a residual in units that it shares in.
+    expected = far * np.sqrt((m - 1) / (m - 2 + far**2))
+    assert residual_bound(n, 0.01, True, n_answered) == pytest.approx(expected)
+    assert residual_bound(n, 0.01, True, defaults.FIRST_CHECK_LEARNED - 1) == np.inf
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_explains_something_if_it_predicts_better_than_the_mean(share, seed):
+    rng = np.random.default_rng(seed)
+    y = share * np.sin(6.0 * X).sum(axis=1) + rng.standard_normal(12)
+    gp = observed(X, y, 0.05, units=(0.3, 2.0))
+    errors = []
+    for i in range(12):
+        others = observed(np.delete(X, i, 0), np.delete(y, i), 0.05, units=(0.3, 2.0))
+        errors.append((y[i] - others.moments(X[i : i + 1])[0], y[i] - np.delete(y, i).mean()))
+    by_model, by_mean = np.square(errors).sum(axis=0)
+    assert explains_nothing(gp) == (by_model >= by_mean)
+    assert not explains_nothing(observed(X[:9], y[:9], 0.05))
+
+
+@pytest.mark.parametrize("within", [1e-4, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_repeats_that_agree_too_well_show_that_noise_is_variation_of_f(within, seed):
+    rng = np.random.default_rng(seed)
+    places = np.repeat(X, 3, axis=0)
+    noise = 1.0
+    y = np.repeat(rng.standard_normal(12), 3) + np.sqrt(within) * rng.standard_normal(36)
+    gp = observed(places, y, noise, 1e-6 * RBF(0.3))
+    groups = y.reshape(12, 3)
+    square = ((groups - groups.mean(axis=1, keepdims=True)) ** 2).sum() / noise
+    said = square < 12 and chi2.cdf(square, 24) <= defaults.LACK_OF_FIT
+    if said:
+        # The odds of means: the noise that repeats do not show, or variation of f beside it.
+        hidden = 1.0 - (square + 1.0) / 25.0
+        errors, variances = gp.posterior.leave_one_out(0)
+        smooth = variances - hidden * noise / 3
+        rough = smooth + hidden * noise
+        odds = norm.logpdf(errors, 0, np.sqrt(rough)) - norm.logpdf(errors, 0, np.sqrt(smooth))
+        said = odds.sum() >= np.log(defaults.ODDS_OF_ROUGHNESS)
+    assert lacks_fit(gp, noise) == said
+    assert lacks_fit(gp, noise) == (within < 0.5)
+
+
+def test_what_contradicts_a_model_is_said_with_a_remedy():
+    y = np.sin(3.0 * X).sum(axis=1)
+    kernel = RBF(0.3)
+    for wild in ([7], [4, 7]):
+        y[wild] += 9.0
+        found = Criticism.of(observed(X, y, 0.01, kernel))
+        n = len(found.outliers)
+        said = contradiction_message(
+            found, "q", kernel, 0.01, knows_noise=True, learns_kernel=False
+        )
+        begin = "one answer differs" if n == 1 else f"{n} answers differ"
+        assert said.startswith(f"the answers contradict the model: {begin} from")
+        assert f"q by {found.sizes.max():.3g} standard deviations" in said
+        assert said.endswith("kernel=None learns the kernel") and "variance of 0.01" in said
+        said = contradiction_message(
+            found, "q", kernel, 0.01, knows_noise=False, learns_kernel=True
+        )
+        assert said.endswith("or these answers may be wrong")
+    apart = Criticism.of(observed(np.zeros((4, 2)), np.array([0.0, 9.0, -9.0, 3.0]), 0.01, kernel))
+    said = contradiction_message(apart, "q", kernel, 0.01, knows_noise=True, learns_kernel=True)
+    assert "same query" in said and said.endswith("alpha=None learns it")
+    said = contradiction_message(apart, "q", kernel, 0.01, knows_noise=False, learns_kernel=True)
+    assert "same query" in said and said.endswith("or these answers may be wrong")
+    assert outliers_message(1, "q", 4.0).startswith("one answer is far")
+    assert "3 answers are far" in outliers_message(3, "q", 4.0) and "q by 2;" in outliers_message(
+        3, "q", 4.0
+    )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import GPUCBOptimizer
+from skgpb import GPUCBOptimizer, defaults
 from skgpb.surrogate import model as module
+from skgpb.surrogate.exactness import exact_noise
 from skgpb.surrogate.likelihood import default_kernel, default_prior
 from skgpb.surrogate.model import Model, ModelOptions
 
@@ -153,3 +154,53 @@ def test_looking_at_a_diagnosis_changes_no_run():
                 optimizer.recommend()
         asked.append([*optimizer.history_["reward"], optimizer.recommend()])
     assert asked[0] == asked[1]
+
+
+def test_answers_are_exact_only_if_none_of_them_has_noise():
+    kernel, y = RBF(0.3), smooth(X)
+    for alphas, noise in (
+        ([1e-9] * 32, "none"),
+        ([1e-9] * 31 + [0.5], "some"),
+        ([0.5] * 32, "some"),
+    ):
+        model = Model(kernel, 1, ModelOptions(noise=0.01))
+        for x, value, alpha in zip(X, y, alphas, strict=True):
+            model.observe(np.array([[x]]), float(value), alpha)
+        assert model.diagnosis.noise == noise
+
+
+@pytest.mark.parametrize("reward", [-7.0, 3.0])
+@pytest.mark.parametrize("noise", [None, 0.09])
+def test_the_first_answer_sets_the_units(reward, noise):
+    for prior in (default_prior(BOX), None):
+        options = ModelOptions(noise=noise, normalize_y=True)
+        model = Model(default_kernel(BOX), 1, options, prior=prior, seed=0)
+        model.observe(np.array([[0.5]]), reward)
+        assert model.process.offset == reward
+        scale = abs(reward)
+        if noise is not None:
+            scale = np.sqrt(noise if prior is None else noise / defaults.NOISE)
+        assert model.process.scale == pytest.approx(scale)
+    # Without a prior and without normalisation the units stay.
+    model = Model(RBF(0.3), 1, ModelOptions(noise=noise))
+    model.observe(np.array([[0.5]]), reward)
+    assert (model.process.offset, model.process.scale) == (0.0, 1.0)
+    model = Model(default_kernel(BOX), 1, ModelOptions(noise=noise), prior=default_prior(BOX))
+    model.set_units(2.0, 5.0)
+    model.observe(np.array([[0.5]]), reward)
+    assert (model.process.offset, model.process.scale) == (2.0, 5.0)
+
+
+@pytest.mark.parametrize("typical", [1.0, 1e4, 1e-4])
+def test_outliers_are_looked_for_if_the_noise_is_not_negligible_in_units_of_f(typical):
+    options = ModelOptions(relearn="growing", optimizer="fmin_l_bfgs_b")
+    model = Model(typical * RBF(0.3), 1, options, typical=typical)
+    rng = np.random.default_rng(0)
+    for x in X:
+        model.observe(np.array([[x]]), np.sqrt(typical) * float(smooth(x) + 0.1 * rng.normal()))
+        if model.is_due:
+            model = model.refit()
+    found = module.Hyperparameters(0.0, 1.0, model.process.kernel.theta, 0.0)
+    least = exact_noise() * typical
+    assert model._judges(replace(found, noise=1.01 * least))
+    assert not model._judges(replace(found, noise=0.99 * least))

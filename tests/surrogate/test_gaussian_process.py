@@ -238,6 +238,19 @@ def test_what_is_tracked_may_be_replaced_and_appended():
     assert_array_equal(twin.tracked_moments(), gp.tracked_moments())
 
 
+def test_functionals_are_tracked_again_with_the_moments_that_they_had():
+    gp = observed()
+    known = gp.posterior.known_moments()
+    order = np.array([3, 0, len(BLOCKS) + 1])
+    again = [(BLOCKS + OTHERS)[i] for i in order]
+    gp.track(again, moments=tuple(each[order] for each in known))
+    assert len(gp.tracked) == 3
+    for _ in range(2):
+        mean, std = gp.tracked_moments()
+        assert_allclose((mean, std), gp.moments(again, std=True), rtol=1e-9)
+        gp.observe_tracked(0, 7.0, 0.2)
+
+
 def test_points_that_are_tracked_may_be_replaced():
     gp, points = GaussianProcess(RBF(0.4), n_columns=2), RNG.random((6, 2))
     gp.observe(points[:1], 1.0, 0.1)

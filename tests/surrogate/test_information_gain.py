@@ -71,6 +71,7 @@ def test_order_formulas():
     assert information_gain_order(Matern(0.2, nu=np.inf), t, d) == pytest.approx(log_t**3)
     mixed = DotProduct() + 2.0 * CellAverage(Matern(0.2, nu=1.5)) + WhiteKernel()
     assert information_gain_order(mixed, t, d) == pytest.approx(matern)
+    assert information_gain_order(WhiteKernel() + 2.0 * WhiteKernel(), t, d) == 0.0
     assert information_gain_order(RBF(), 0, d) == information_gain_order(RBF(), 1, d) == 0.0
     for kernel in (ExpSineSquared(), RBF() * DotProduct(), RBF() ** 2):
         with pytest.raises(ValueError, match="greedy"):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -23,17 +23,20 @@ from sklearn.gaussian_process.kernels import (
 
 import skgpb.surrogate.kernel_parts
 import skgpb.surrogate.likelihood
-from skgpb import OnlineGaussianProcessRegressor
+from skgpb import OnlineGaussianProcessRegressor, defaults
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels import AdditiveMatern, CellAverage
+from skgpb.kernels import AdditiveMatern, CellAverage, Tasks
 from skgpb.kernels._boxes import boxes_from_points
-from skgpb.kernels._settings import AxisMatern, OnSettings
+from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
 from skgpb.surrogate.exactness import is_of_matern, with_smoothness
 from skgpb.surrogate.gram import covariance_of, fill_above, fold
 from skgpb.surrogate.kernel_parts import covariances
 from skgpb.surrogate.likelihood import Likelihood, Prior, default_kernel
 from skgpb.surrogate.samples import ScaledSamples
-from skgpb.surrogate.settings import default_model
+from skgpb.surrogate.settings import (
+    default_kernel as settings_kernel,
+)
+from skgpb.surrogate.settings import default_model, kernel_of_cells, kernel_on_settings
 
 FLAT = Prior(np.zeros(1), np.array([np.inf]))
 D = 3
@@ -47,6 +50,7 @@ KERNELS = [
     1.2 * RationalQuadratic(0.6, 0.8) + RationalQuadratic(0.6, 0.8, alpha_bounds="fixed"),
     RationalQuadratic(0.5, 1.3, length_scale_bounds="fixed") * RBF(SCALES),
     Exponentiation(1.5 + RBF(SCALES), 2.0) + ConstantKernel(2.0) * ConstantKernel(0.5),
+    Exponentiation(0.5 + RBF(SCALES), 3.0) + WhiteKernel(0.1),
     (RBF(0.4) + WhiteKernel(0.2)) * ConstantKernel(3.0),
     AdditiveMatern(0.4),
     1.3 * AdditiveMatern(SCALES, nu=0.5, main_effects_bounds="fixed") + WhiteKernel(0.1),
@@ -62,6 +66,7 @@ KERNELS = [
     ConstantKernel(0.4) * PairwiseKernel(0.6, metric="rbf") + ExpSineSquared() * RBF(0.7),
     CellAverage(1.3 * RBF(SCALES), 1),
     CellAverage(1.3 * RBF(SCALES) + WhiteKernel(0.1), 1),
+    Tasks(1.3 * RBF(SCALES[:2]), n_tasks=3, W=[[1.0], [0.5], [-0.3]], kappa=[0.1, 0.4, 0.2]),
 ]
 
 
@@ -79,6 +84,8 @@ def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
     monkeypatch.setattr(skgpb.surrogate.kernel_parts, "PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(skgpb.surrogate.kernel_parts, "MANY", many)
     X, _ = data(41)
+    if isinstance(kernel, Tasks):
+        X[:, 2] = np.arange(41) % 3
     if isinstance(kernel, CellAverage):
         X = boxes_from_points(X)
     inner = np.random.default_rng(1).standard_normal((41, 41))
@@ -250,3 +257,71 @@ def test_length_scales_of_another_number_of_axes_are_refused():
     X, y = data(20)
     with pytest.raises(ValueError, match="Anisotropic kernel must have the same number"):
         OnlineGaussianProcessRegressor(1.0 * RBF([0.5, 0.5]), alpha=0.1).fit(X, y)
+
+
+# -- default kernels over settings ----------------------------------------------------------------
+
+SETTINGS = {
+    "one": {"n": range(5)},
+    "several": {"x": (0.0, 4.0), "n": range(5), "kind": ["a", "b", "c"]},
+    "numbers": {"x": (0.0, 4.0), "y": (1.0, 2.0)},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("main_effects", [False, True])
+def test_default_kernels_have_a_length_scale_for_each_side_in_its_units(name, smooth, main_effects):
+    space = ParameterSpace.from_bounds(SETTINGS[name])
+    side, n = np.diff(space.bounds)[:, 0], space.n_axes
+    kernel = settings_kernel(space, smooth, main_effects)
+    if name == "numbers":
+        expected = default_kernel(space.bounds, smooth, main_effects)
+        assert_allclose(kernel.theta, expected.theta)
+        assert_allclose(kernel.bounds, expected.bounds)
+        X = np.random.default_rng(0).uniform(*space.bounds.T, (9, n))
+        assert_allclose(kernel(X), expected(X))
+        return
+    assert kernel.k1.constant_value == 1.0
+    assert kernel.k1.constant_value_bounds == defaults.AMPLITUDE_LIMITS
+    shape = kernel.k2
+    limits = np.outer(side, defaults.LENGTH_LIMITS)
+    if main_effects and n > 1:
+        assert isinstance(shape, AdditiveMatern)
+        ordered = [axis.ordered for _, axis in space.axes]
+        each = np.where(ordered, defaults.ORDERED_LENGTH_SCALE, defaults.LIST_LENGTH_SCALE)
+        assert_allclose(shape.length_scale, each * np.sqrt(n) * side)
+        assert shape.main_effects == defaults.SETTINGS_MAIN_EFFECTS
+    else:
+        assert type(shape) is (AxisRBF if smooth else AxisMatern)
+        assert_allclose(
+            shape.length_scale, defaults.LIST_LENGTH_SCALE * (side if n > 1 else side[0])
+        )
+    assert_allclose(np.atleast_2d(shape.length_scale_bounds), limits)
+    assert_array_equal(shape.groups, space.groups)
+    assert len(kernel.theta) == 1 + n + (main_effects and n > 1)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("main_effects", [False, True])
+def test_priors_of_default_kernels_are_at_their_hyperparameters(name, main_effects):
+    space = ParameterSpace.from_bounds(SETTINGS[name])
+    kernel, prior = default_model(space, main_effects)
+    n = space.n_axes
+    parts = [defaults.PART_SPREAD] * (main_effects and n > 1)
+    if name == "numbers":
+        expected = default_kernel(space.bounds, main_effects=main_effects)
+        assert kernel == expected and len(prior.spread) == len(kernel.theta)
+    else:
+        assert_allclose(prior.center, kernel.theta)
+        single = defaults.LENGTH_SPREAD if parts else defaults.SETTINGS_LENGTH_SPREAD
+        assert_allclose(prior.spread, [defaults.AMPLITUDE_SPREAD, *[single] * n, *parts])
+    default = kernel_on_settings(None, space, main_effects)
+    assert default.base == kernel and default.prior == prior
+    X = np.random.default_rng(0).uniform(*space.bounds.T, (9, n))
+    assert_allclose(default(X), kernel(space.columns(X)))
+    if not main_effects:  # a product over axes has the same hyperparameters
+        product, plain = kernel_of_cells(space), settings_kernel(space, smooth=True)
+        assert_allclose(product.theta, plain.theta)
+        assert_allclose(product.bounds, plain.bounds)
+        assert_allclose(product(X), plain(space.columns(X)))

@@ -13,13 +13,21 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb import defaults
 from skgpb.kernels import CellAverage
+from skgpb.kernels._random_effect import RandomEffect
 from skgpb.surrogate.exactness import with_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
+from skgpb.surrogate.likelihood import Prior, default_kernel, default_prior, noise_prior
 from skgpb.surrogate.models import (
+    AMPLITUDES,
+    LENGTHS,
+    NOISES,
     Models,
     _log_density_of_answers,
+    _log_prior_of_variances,
+    _quantiles,
     _rough_sum,
+    _shapes,
+    _thetas,
     _varying,
     can_be_averaged,
 )
@@ -250,3 +258,106 @@ def test_intervals_of_exact_answers_contain_what_a_process_smooths():
     assert missed < norm.ppf(0.975) * std[0]
     assert missed > norm.ppf(0.975) * np.sqrt(std[0] ** 2 - noise)
     assert_allclose(models.moments(top, cov=True)[1][0, 0], std[0] ** 2)
+
+
+def test_hyperparameters_are_on_a_grid_of_length_scales():
+    box = np.array([[0.0, 1.0], [0.0, 4.0]])
+    kernel, prior = default_kernel(box), default_prior(box)
+    # In the proportions of the prior: a single shape.
+    thetas = _thetas(kernel.clone_with_theta(prior.center), prior)
+    assert_allclose(thetas, [np.append(0.0, prior.center[1:] + longer) for longer in LENGTHS])
+    learned = prior.center + np.array([0.9, -0.5, 0.9])
+    thetas = _thetas(kernel.clone_with_theta(learned), prior)
+    assert len(thetas) == 2 * len(LENGTHS)
+    second = prior.center[1:] + np.array([-0.7, 0.7])
+    for i, longer in enumerate(LENGTHS):
+        expected = np.clip(second + longer, *kernel.bounds[1:].T)
+        assert_allclose(thetas[len(LENGTHS) + i], np.append(0.0, expected))
+
+
+def test_an_effect_of_blocks_stays_in_units_of_f():
+    kernel = RandomEffect(default_kernel(BOX), 0.5, (1e-3, 1e3))
+    prior = Prior(np.append(default_prior(BOX).center, -2.0), np.ones(3))
+    learned = kernel.theta + np.array([0.8, 0.1, 0.6])
+    thetas = _thetas(kernel.clone_with_theta(learned), prior)
+    assert_allclose(thetas[:, -1], learned[-1] - learned[0])
+    assert_array_equal(thetas[:, 0], 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chosen_models_are_quantiles_in_the_order_of_the_noise(seed):
+    weights = np.random.default_rng(seed).dirichlet(np.full(12, 0.3)).reshape(4, 3) * 0.7
+    chosen = _quantiles(weights)
+    assert sum(weight for weight, *_ in chosen) == pytest.approx(0.7)
+    n = round(defaults.N_MODELS * 0.7)
+    cumulative = np.cumsum(weights.ravel())
+    expected = [int(np.argmax(cumulative >= (i + 0.5) / n * 0.7)) for i in range(n)]
+    found = [3 * level + amplitude for _, level, amplitude in chosen]
+    assert found == sorted(set(expected))
+    for (weight, *_), number in zip(chosen, found, strict=True):
+        assert weight == pytest.approx(0.7 * expected.count(number) / n)
+    assert _quantiles(np.full((1, 1), defaults.NEGLIGIBLE_WEIGHT * 0.99)) == []
+    assert _quantiles(np.array([[0.0, 1e-2]])) == [(1e-2, 0, 1)]
+
+
+def test_the_prior_of_variances_is_normal_in_their_logarithms():
+    prior, (of_noise, _) = default_prior(BOX), noise_prior(1.0)
+    levels = NOISES + 0.3
+    found = _log_prior_of_variances(prior, of_noise, levels)
+    assert found.shape == (len(NOISES), len(AMPLITUDES))
+    for i, level in enumerate(levels):
+        center = of_noise.center[0] + np.log(defaults.READ_NOISE)
+        for j, amplitude in enumerate(AMPLITUDES):
+            expected = norm.logpdf(level, center, defaults.READ_NOISE_SPREAD)
+            expected += norm.logpdf(amplitude, 0.0, prior.spread[0])
+            # Each stands for all that are nearest to it.
+            neighbours = levels[max(0, i - 1) : i + 2]
+            expected += np.log((neighbours[-1] - neighbours[0]) / (len(neighbours) - 1))
+            if i == j == 0:
+                first = expected - found[0, 0]
+            near = abs(levels[min(i + 1, len(levels) - 1)] - 2 * level + levels[max(i - 1, 0)])
+            if near < 1e-9:
+                assert found[i, j] + first == pytest.approx(expected)
+    one = _log_prior_of_variances(prior, None, np.zeros(1))
+    assert_allclose(one, [-0.5 * (AMPLITUDES / prior.spread[0]) ** 2])
+
+
+def test_kernels_are_changed_within_their_wrappers():
+    matern, rbf = default_kernel(BOX), ConstantKernel(2.0) * RBF(0.7)
+    for smooth in (True, False):
+        shapes = _shapes(CellAverage(matern, (5,)), smooth)
+        kernels = [change(CellAverage(matern, (5,))) for _, change in shapes]
+        assert all(isinstance(kernel, CellAverage) for kernel in kernels)
+        nus = [kernel.base.k2.k1.nu for kernel in kernels]
+        assert nus == [*defaults.SMOOTHNESS, *([np.inf] if smooth else [])]
+        weights = [weight for weight, _ in shapes]
+        assert weights == [defaults.ROUGHEST_WEIGHT, *[1.0] * (len(nus) - 1)]
+    (one, same), (other, rough) = _shapes(CellAverage(rbf, (5,)))
+    assert (one, other) == (1.0, 1.0) and same(rbf) is not None
+    assert rough(CellAverage(rbf, (5,))).base == _rough_sum(rbf)
+    assert _shapes(RBF(0.3)) == []
+
+
+def test_exact_answers_have_no_less_than_their_negligible_noise():
+    gp, _, _, samples = answered()
+    gp.set_units(0.0, 2.0)
+    for alpha, least in ((np.nan, 0.03 * 4.0), (0.05, 0.0)):
+        samples.alpha[:] = alpha
+        assert Models.around(gp, samples, default_prior(BOX), None, 0.03).least == least
+    samples.alpha[:] = np.nan
+    assert Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], 0.03).least == 0.0
+
+
+def test_the_noise_of_models_is_about_that_of_repeated_answers():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random(15), 4)
+    for noise in (0.04, 1.0):
+        y = np.sin(7.0 * X) + np.sqrt(noise) * rng.standard_normal(60)
+        gp = GaussianProcess(default_kernel(BOX), 1)
+        for x, value in zip(X, y, strict=True):
+            gp.observe(np.array([[x]]), float(value), noise)
+        functional = np.repeat(np.arange(15), 4)
+        samples = ScaledSamples(functional, y, np.full(60, np.nan))
+        models = Models.around(gp, samples, default_prior(BOX), noise_prior(1.0)[0], noise)
+        assert samples.variance_of_repeats() == pytest.approx(noise, rel=0.35)
+        assert 0.5 * noise < models.weights @ models.noises < 1.7 * noise

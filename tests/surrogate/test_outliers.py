@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
+from skgpb import defaults
 from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.outliers import IGNORED_FACTOR, compare_with_others, find_outliers
 from skgpb.surrogate.samples import ScaledSamples
@@ -83,3 +84,30 @@ def test_what_was_cleared_and_what_is_no_larger_than_usual_is_not_wild():
     _, _, deviation, _ = compare_with_others(process(y), samples_of(y), NOISE, {})
     assert deviation[8] > 10.0
     assert find_outliers(process(y), samples_of(y), NOISE, {}) == {}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_answer_is_confirmed_by_the_mean_of_others_to_its_query(seed):
+    rng = np.random.default_rng(seed)
+    factors, share = {3: 50.0}, rng.uniform(0.5, 2.0, len(PLACES))
+    y = 0.4 * rng.standard_normal(len(PLACES))
+    samples = ScaledSamples(PLACES, y, np.full(len(y), np.nan), share)
+    used = NOISE * share * [factors.get(s, 1.0) for s in range(len(PLACES))]
+    gp = GaussianProcess(KERNEL, 2)
+    for place, value, noise in zip(PLACES, y, used, strict=True):
+        gp.observe(X[place : place + 1], float(value), float(noise))
+    *_, confirmed = compare_with_others(gp, samples, NOISE, factors)
+    for s, place in enumerate(PLACES):
+        same = np.flatnonzero((place == PLACES) & (np.arange(len(PLACES)) != s))
+        weights = 1.0 / used[same]
+        apart = abs(y[s] - weights @ y[same] / weights.sum()) if len(same) else np.inf
+        most = (
+            defaults.OUTLIER_Z * np.sqrt(NOISE * share[s] + 1.0 / weights.sum()) if len(same) else 0
+        )
+        assert confirmed[s] == (apart <= most)
+        # Just within and just beyond.
+        for times, expected in ((0.999, True), (1.001, False)) if len(same) == 1 else ():
+            moved = y.copy()
+            moved[s] = y[same[0]] + times * most
+            again = ScaledSamples(PLACES, moved, samples.alpha, share)
+            assert compare_with_others(gp, again, NOISE, factors)[-1][s] == expected

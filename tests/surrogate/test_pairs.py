@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from skgpb.exceptions import NumericalWarning
 from skgpb.surrogate import GaussianProcess, draws
-from skgpb.surrogate.pairs import PairCovariances, pending_downdate
+from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances, pending_downdate
 
 ROWS = np.random.default_rng(0).random((8, 2))
 ELSEWHERE = np.array([[0.5, 0.5]])
@@ -104,3 +104,58 @@ def test_pending_answers_take_off_what_their_imagined_answers_do(white, noise):
         assert_allclose(
             found, expected.posterior_covariance(gp.tracked, gp.tracked), rtol=0, atol=1e-9
         )
+
+
+@pytest.mark.parametrize("white", [0.0, 0.2])
+def test_queries_and_targets_have_covariances_that_follow_answers_and_moves(white):
+    gp = process(1.5 * RBF(0.4) + WhiteKernel(white) if white else 1.5 * RBF(0.4))
+    rng, n = np.random.default_rng(3), 3
+    pairs = QueryTargetCovariances(gp, n)
+
+    def check():
+        expected = gp.posterior_covariance(gp.tracked, gp.tracked)
+        assert_allclose(pairs.covariance(), expected[:n, n:], rtol=0, atol=1e-12)
+        some = np.array([3, 0])
+        found = pairs.target_covariance_rows(some)
+        assert_allclose(found, expected[n + some, n:], rtol=0, atol=1e-12)
+
+    check()
+    for slot, noise, moved in [
+        (2, 0.3, []), (5, 0.1, [1]), (2, 0.3, [6, 0]), (-1, 0.2, []), (6, 0.2, [2]), (4, 0.0, [7]),
+        (1, 0.3, []), (0, 0.2, [0, 3]),
+    ]:  # fmt: skip
+        pairs.observing(slot, noise)
+        if slot < 0:
+            gp.observe(ELSEWHERE, 4.0, noise)
+        else:
+            gp.observe_tracked(slot, 4.0, noise)
+        if slot % 2:
+            check()
+        if moved:
+            gp.track(rng.random((len(moved), 2)), moved)
+            pairs.invalidate(np.array(moved))
+        if slot != 5:  # once it is read only after the next answer
+            check()
+
+
+def test_rows_are_computed_in_parts_that_fit_into_memory(monkeypatch):
+    monkeypatch.setattr("skgpb.surrogate.pairs.COVARIANCES_AT_ONCE", 3 * len(ROWS))
+    gp = process(1.5 * RBF(0.4))
+    gp.observe_tracked(2, 4.0, NOISE)
+    pairs = PairCovariances(gp)
+    parts = [part.tolist() for part in pairs.batches(np.arange(8))]
+    assert parts == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    expected = gp.posterior_covariance(gp.tracked, gp.tracked)
+    assert_allclose(pairs.covariance(gp.posterior, [], []), expected, atol=1e-12)
+    assert_allclose(pairs.rows(gp.posterior, np.array([6, 1])), expected[[6, 1]], atol=1e-12)
+
+
+def test_pending_answers_without_noise_are_told_only_once():
+    gp = process(1.5 * RBF(0.4))
+    gp.observe_tracked(3, 4.0, NOISE)
+    slots, noises = [1, 6, 1], [0.0, NOISE, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumericalWarning)
+        expected = gp.fantasize([ROWS[slot : slot + 1] for slot in slots], noises)
+    found = PairCovariances(gp).covariance(expected.posterior, slots, noises)
+    assert_allclose(found, expected.posterior_covariance(gp.tracked, gp.tracked), atol=1e-9)

@@ -598,3 +598,50 @@ def test_relearning_in_units_equals_fitting_the_targets_in_these_units(center, s
     np.testing.assert_allclose(online.process_.kernel.theta, fresh.kernel_.theta, rtol=1e-4)
     expected = center + scale * fresh.predict(T)
     np.testing.assert_allclose(online.predict(T), expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_targets", [None, 1, 3])
+@pytest.mark.parametrize("kernel", [None, 2.0 * RBF(0.3)], ids=str)
+def test_predictions_before_a_fit_are_those_of_the_prior_as_in_scikit_learn(kernel, n_targets):
+    X = np.random.default_rng(0).random((4, 2))
+    ours, theirs = (
+        cls(kernel, n_targets=n_targets)
+        for cls in (OnlineGaussianProcessRegressor, GaussianProcessRegressor)
+    )
+    assert_allclose(ours.predict(X), theirs.predict(X))
+    for kind in ("return_std", "return_cov"):
+        for a, b in zip(
+            ours.predict(X, **{kind: True}), theirs.predict(X, **{kind: True}), strict=True
+        ):
+            assert_allclose(a, b)
+    with pytest.raises(RuntimeError, match="At most one"):
+        ours.predict(X, return_std=True, return_cov=True)
+
+
+def test_the_likelihood_at_other_hyperparameters_may_keep_them_as_in_scikit_learn():
+    X, y, *_ = make(repeats=False)
+    y = y[:, 0] if np.ndim(y) > 1 else y
+    kernel = 1.2 * RBF([0.4, 0.6])
+    ours, theirs = (
+        cls(kernel, optimizer=None, alpha=0.1).fit(X, y)
+        for cls in (OnlineGaussianProcessRegressor, GaussianProcessRegressor)
+    )
+    theta = kernel.theta + 0.3
+    for keeps in (True, False):
+        found, expected = (
+            each.log_marginal_likelihood(theta, clone_kernel=keeps) for each in (ours, theirs)
+        )
+        assert found == pytest.approx(expected)
+        assert_allclose(ours.kernel_.theta, theirs.kernel_.theta)
+
+
+def test_a_noise_variance_for_each_sample_begins_and_others_follow_with_their_own():
+    X, y, *_ = make(n=12, repeats=False)
+    alpha = np.linspace(0.05, 0.3, 12)
+    ours = OnlineGaussianProcessRegressor(RBF(0.4), optimizer=None, alpha=alpha[:8])
+    ours.partial_fit(X[:8], y[:8])
+    with pytest.raises(ValueError, match="pass alpha for these samples"):
+        ours.partial_fit(X[8:], y[8:])
+    ours.partial_fit(X[8:], y[8:], alpha=alpha[8:])
+    theirs = GaussianProcessRegressor(RBF(0.4), optimizer=None, alpha=alpha).fit(X, y)
+    assert_allclose(ours.predict(X), theirs.predict(X))

@@ -11,7 +11,12 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb.exceptions import NumericalWarning
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.suboptimality_gap import SuboptimalityGap, _upper
+from skgpb.surrogate.suboptimality_gap import (
+    LEFT_OUT,
+    MixedSuboptimalityGap,
+    SuboptimalityGap,
+    _upper,
+)
 
 
 def independent(mean, std):
@@ -140,3 +145,68 @@ def test_rounding_is_in_proportion_to_prior_variances():
         assert gap.quantile(0.05, rng) == pytest.approx(1.645e-5, rel=0.2)
     with pytest.warns(NumericalWarning, match="set to 0"):
         SuboptimalityGap(np.zeros(2), np.diag(cov), columns).quantile(0.05, rng)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rivals_that_are_hardly_ever_ahead_are_left_out(seed):
+    rng = np.random.default_rng(seed)
+    gap = independent(rng.normal(-1.0, 1.0, 40), rng.uniform(0.1, 1.0, 40))
+    ahead, delta = gap.ahead(0.5), 0.1
+    np.testing.assert_allclose(ahead, norm.sf((0.5 - gap.mean) / gap.std))
+    some, missing = gap._active_rivals(ahead, delta)
+    others = np.setdiff1d(np.arange(40), some)
+    assert missing == pytest.approx(ahead[others].sum()) and missing <= LEFT_OUT * delta
+    assert ahead[others].max() <= ahead[some].min()
+    assert missing + ahead[some].min() > LEFT_OUT * delta
+    least = gap._least(delta)
+    assert least == pytest.approx(max(0.0, (gap.mean + norm.isf(delta) * gap.std).max()))
+    assert gap.ahead(least).max() <= delta + 1e-12
+    most = gap._union_quantile(delta, least)
+    assert gap.ahead(most).sum() == pytest.approx(delta, rel=1e-6)
+    assert least <= gap.quantile(delta, rng) <= most + 0.1
+
+
+def test_known_differences_are_ahead_or_not():
+    gap = independent([0.5, 0.5, -1.0], [0.0, 0.0, 0.0])
+    for epsilon, expected in ((0.4, [1, 1, 0]), (0.5, [0, 0, 0]), (-2.0, [1, 1, 1])):
+        np.testing.assert_array_equal(gap.ahead(epsilon), expected)
+
+
+@pytest.mark.parametrize("n", [1, 7])
+@pytest.mark.parametrize("size", [1, 30])
+def test_draws_are_the_largest_of_joint_draws_however_many_at_once(n, size, monkeypatch):
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((3, 3))
+    gap = SuboptimalityGap(
+        np.array([0.0, 0.5, -3.0]),
+        np.diag(root @ root.T),
+        lambda some: lambda i: (root @ root.T)[some, some[i]],
+    )
+    monkeypatch.setattr("skgpb.surrogate.suboptimality_gap.VARIATES_AT_ONCE", size)
+    draw = gap._sampler(np.array([0, 2]), 0.0, 0.1)
+    drawn = draw(n, rng)
+    assert drawn.shape == (n,)
+    many = draw(4000, rng)
+    f = rng.multivariate_normal([0.0, -3.0], (root @ root.T)[np.ix_([0, 2], [0, 2])], 4000).max(
+        axis=1
+    )
+    np.testing.assert_allclose(
+        np.quantile(many, [0.1, 0.5, 0.9]), np.quantile(f, [0.1, 0.5, 0.9]), atol=0.25
+    )
+    with pytest.raises(ValueError, match="covariances of the differences are not known"):
+        SuboptimalityGap(gap.mean, gap.std**2).quantile(0.1, rng)
+
+
+def test_a_mixture_has_the_moments_and_chances_of_its_parts():
+    parts = [independent([0.0, 1.0], [1.0, 0.5]), independent([2.0, -1.0], [0.2, 2.0])]
+    weights = np.array([0.25, 0.75])
+    mixed = MixedSuboptimalityGap(parts, weights)
+    mean = weights @ [part.mean for part in parts]
+    second = weights @ [part.std**2 + part.mean**2 for part in parts]
+    np.testing.assert_allclose(mixed.mean, mean)
+    np.testing.assert_allclose(mixed.std**2, second - mean**2)
+    for epsilon in (0.0, 1.5):
+        expected = weights @ [part.ahead(epsilon) for part in parts]
+        np.testing.assert_allclose(mixed.ahead(epsilon), expected)
+    least = mixed._least(0.1)
+    assert mixed.ahead(least).max() == pytest.approx(0.1, rel=1e-6)

@@ -9,9 +9,12 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
+from skgpb import Guarantee, defaults
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.surrogate import GaussianProcess
+from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.information_gain import GreedyInformationGain, information_gain
+from skgpb.surrogate.length_scales import are_length_scales, consistent, shorter
 from skgpb.surrogate.widths import balancing_alpha, fits, gain_of, norm_beta, norm_ends
 
 KERNEL = 1.3 * Matern(0.3, nu=1.5)
@@ -110,14 +113,15 @@ def test_nothing_is_known_but_the_norm_before_the_first_answer():
     assert_allclose([lower[0], upper[0]], [-2.0 * np.sqrt(1.3), 2.0 * np.sqrt(1.3)])
 
 
-def test_the_dual_ends_are_extremes_under_both_constraints():
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_the_dual_ends_are_extremes_under_both_constraints(share):
     # The optimal f is a combination of observed and predicted functionals; other parts add norm.
     *_, (gp, blocks, noises, y) = observed(3, n=6)
     asked = [np.array([[0.5]]), np.array([[0.1], [0.3]])]
-    lower, upper = norm_ends(gp, asked, 2.0, 1.0, DELTA)
+    lower, upper = norm_ends(gp, asked, 2.0, share, DELTA)
     gain = gp.posterior.gain
     Q = covariance(blocks, blocks) + np.diag(noises)
-    most = y @ np.linalg.solve(Q, y) + 2.0 * (gain + np.log(1.0 / DELTA))
+    most = y @ np.linalg.solve(Q, y) + 2.0 * share**2 * (gain + np.log(1.0 / DELTA))
     for i, phi in enumerate(asked):
         span = [*blocks, phi]
         K = covariance(span, span)
@@ -241,3 +245,112 @@ def test_regularisation_of_matern_kernels_grows_as_in_the_paper(nu, d):
 def test_regularisation_needs_a_norm_and_noise(wrong):
     with pytest.raises(ValueError, match="B and R must be > 0 and failure_probability in"):
         balancing_alpha(lambda a: 1.0 / a, **({"B": 1.0, "R": 1.0} | wrong))
+
+
+# -- length scales that the answers do not contradict ---------------------------------------------
+
+
+def test_length_scales_get_shorter_down_to_their_bounds():
+    kernel = 1.3 * Matern([0.5, 0.2], (0.05, 2.0), nu=1.5) + WhiteKernel(0.1)
+    assert are_length_scales(kernel).tolist() == [False, True, True, False]
+    fixed = 1.3 * Matern([0.5, 0.2], "fixed", nu=1.5)
+    assert are_length_scales(fixed).tolist() == [False]
+    thetas = shorter(kernel, kernel.theta)
+    n = defaults.N_LENGTH_SCALES
+    expected = [np.array([0.5, 0.2]) * 0.5 ** (i / 2) for i in range(n)]
+    expected = [each for each in expected if each.min() >= 0.05]
+    assert 1 < len(expected) < n
+    assert_allclose([np.exp(theta[1:3]) for theta in thetas], expected)
+    assert all((theta[[0, 3]] == kernel.theta[[0, 3]]).all() for theta in thetas)
+    with pytest.raises(ValueError, match="kernel has none that is free"):
+        shorter(fixed, fixed.theta)
+
+
+def contradicted():
+    """A process whose answers vary over a tenth of its length scale."""
+    gp = GaussianProcess(1.0 * RBF(0.8, (0.01, 10.0)), 1)
+    for x in np.linspace(0.0, 1.0, 15):
+        gp.observe(np.array([[x]]), float(np.sin(12.0 * x)), 1e-3)
+    return gp
+
+
+def test_processes_of_length_scales_that_do_not_fit_are_left_out():
+    gp = contradicted()
+    thetas = shorter(gp.kernel, gp.kernel.theta)
+    left = consistent(gp, thetas, 4.0, 1.0, 0.05)
+    each = [gp.with_kernel(gp.kernel.clone_with_theta(theta), gp.merged()) for theta in thetas]
+    fitting = [i for i, one in enumerate(each) if fits(one, 4.0, 1.0, 0.05)]
+    assert 0 < len(left) < len(thetas) and fitting == list(range(len(thetas)))[-len(left) :]
+    for process, i in zip(left, fitting, strict=True):
+        assert_allclose(process.kernel.theta, thetas[i])
+    # If none fits, the shortest is left.
+    (last,) = consistent(gp, thetas[:2], 0.1, 1.0, 0.05)
+    assert_allclose(last.kernel.theta, thetas[1])
+
+
+def test_intervals_hold_for_every_length_scale_that_fits():
+    gp, at = contradicted(), np.array([[0.13], [0.5]])
+    longest = gp.kernel.theta
+    given = Guarantee(norm_bound=4.0, failure_probability=0.1, misspecification=0.01)
+    widths = Widths(gp, given, 1e-3, lambda: 1e-3, longest=longest)
+    left = consistent(gp, shorter(gp.kernel, longest), 4.0, 1.0, 0.05)
+    assert [p.kernel.theta.tolist() for p in widths.possible()] == [
+        p.kernel.theta.tolist() for p in left
+    ]
+    ends = [norm_ends(process, at, 4.0, 1.0, 0.05, 0.01) for process in left]
+    lower, upper = widths.ends(at)
+    assert_allclose(lower, np.min([low for low, _ in ends], axis=0))
+    assert_allclose(upper, np.max([high for _, high in ends], axis=0))
+    thetas = [widths.next_theta(i) for i in range(2 * len(left))]
+    assert_allclose(thetas, [process.kernel.theta for process in left] * 2)
+    # Without other length scales there is one process, and the whole probability is for it.
+    fixed = Widths(gp, given, 1e-3, lambda: 1e-3)
+    assert fixed.possible() == [gp]
+    assert fixed._bound() == (4.0, 1.0, 0.1, 0.01)
+    assert fixed.beta() == pytest.approx(norm_beta(gp, 4.0, 1.0, 0.1, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, None),
+        ({"from_pairs": True}, "learned from pairs"),
+        ({"standardizes": True}, "scaled by their standard deviation"),
+        ({"learns": True}, "hyperparameters are learned"),
+        ({"alpha": None}, "the noise is learned"),
+    ],
+)
+def test_why_widths_are_not_guaranteed_is_said(change, reason):
+    given = {"alpha": 0.1} | change
+    alpha = given.pop("alpha")
+    widths = Widths(contradicted(), Guarantee(), alpha, lambda: 0.1, **given)
+    found = widths.invalid_reason
+    assert found is None if reason is None else reason in found
+    fixed = GaussianProcess(RBF(0.8, "fixed"), 1)
+    assert Widths(fixed, Guarantee(), 0.1, lambda: 0.1, learns=True).invalid_reason is None
+
+
+@pytest.mark.parametrize(
+    ("bound", "alpha", "share"),
+    [
+        (None, 0.04, 1.0),
+        (0.0, 0.04, 0.0),
+        (0.6, 0.04, 3.0),
+        (0.6, None, 2.0),
+        (0.6, [0.04, 1.0], 3.0),
+    ],
+)
+def test_the_noise_bound_is_in_standard_deviations_of_the_noise(bound, alpha, share):
+    level = 0.04 if alpha is not None else 0.09
+    widths = Widths(contradicted(), Guarantee(noise_bound=bound), alpha, lambda: level)
+    assert widths._noise_share() == pytest.approx(share)
+    if bound:
+        for wrong in (0.0, [0.1, 0.0], lambda x: x):
+            with pytest.raises(ValueError, match="noise_bound"):
+                Widths(
+                    contradicted(), Guarantee(noise_bound=bound), wrong, lambda: level
+                )._noise_share()
+    given = Guarantee(norm_bound=2.0, noise_bound=bound, failure_probability=0.1)
+    gain = 3.0
+    beta = Widths(contradicted(), given, alpha, lambda: level).beta_of_gain(gain, 2.0)
+    assert beta == pytest.approx((2.0 + share * np.sqrt(2 * (gain + 1 + np.log(2.0 / 0.1)))) ** 2)

@@ -120,9 +120,17 @@ class Categories:
             raise ValueError(f"among names a category twice: {self.among!r}")
 
     def holds(self, values: np.ndarray) -> np.ndarray:
-        """Return whether each value satisfies the condition, (n,) of bool; None is missing."""
-        among = {*self.among, None} if self.missing else set(self.among)
-        return np.fromiter((value in among for value in values.tolist()), bool, len(values))
+        """Return whether each value satisfies the condition, (n,) of bool.
+
+        None and NaN are missing: a number whose missing values alone are inside has no interval.
+        """
+        cells, among = values.tolist(), set(self.among)
+        inside = np.fromiter((cell in among for cell in cells), bool, len(cells))
+        if self.missing:
+            inside |= np.fromiter(
+                (cell is None or cell != cell for cell in cells), bool, len(cells)
+            )
+        return inside
 
     def where(
         self, name: str, literal: Callable[[Any], str] | None = None, null: str = "missing"

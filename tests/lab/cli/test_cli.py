@@ -7,19 +7,23 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from census import CALIFORNIA, needs_census
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 
 import skgpb
 from skgpb import GPOOOptimizer
-from skgpb.lab.cli import asked, demo, files, main, words
-from skgpb.lab.cli.asked import AskedResult, positive_probability
+from skgpb.lab.cli import asked, demo, files, main, pictures, words
+from skgpb.lab.cli.asked import AskedResult, best_by_chance, positive_probability
+from skgpb.lab.cli.features import FeatureLimits
 from skgpb.lab.cli.tables import default_min_rows
 from skgpb.lab.cli.where import Condition
 from skgpb.lab.datasets import PrivacyLedger
+from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.table import TableFile
 from skgpb.lab.tables import MemoryTable
 from skgpb.lab.tables.asking import AskedGroup, AskedSearch, NoisyAverages, search_by_asking
@@ -626,3 +630,82 @@ def test_the_smallest_group_is_a_share_of_the_rows_and_two_of_them():
     for n in range(1, 300):
         enough = [k for k in range(1, n + 1) if 20 * k >= n and k >= 2]
         assert default_min_rows(n) == min(enough, default=n)
+
+
+@pytest.mark.parametrize("minimizes", [False, True])
+@pytest.mark.parametrize("chosen", [0, 2, 4])
+def test_gains_and_chances_of_a_group_are_those_of_the_joint_posterior(minimizes, chosen):
+    rng, sign = np.random.default_rng(chosen), -1.0 if minimizes else 1.0
+    groups = [
+        AskedGroup(None, np.arange(12)),
+        *(AskedGroup(None, np.arange(i, i + 3)) for i in range(5)),
+    ]
+    root, mean = rng.normal(size=(6, 6)), rng.normal(size=6)
+    cov = root @ root.T
+    search = AskedSearch(groups[chosen], None, groups, None, "model", 0.0, mean, cov, 6)
+    table = SimpleNamespace(n_rows=12)
+    found = AskedResult(search, table, [], "y", minimizes)
+    apart = np.eye(6)[chosen] - np.eye(6)[0]
+    gain, std = sign * (apart @ mean), np.sqrt(apart @ cov @ apart)
+    if chosen == 0:
+        gain = std = 0.0
+    assert_allclose(found.gain, (gain, std), atol=1e-12)
+    assert_allclose(found.gain_interval, (gain - 1.96 * std, gain + 1.96 * std), atol=1e-12)
+    chance = norm.cdf(gain / std) if std else 0.0
+    assert found.probability_of_gain == pytest.approx(chance)
+    assert found.is_significant == (chance > 0.975)
+    draws = sign * rng.multivariate_normal(mean, cov, 20_000)
+    best = (draws[:, chosen] >= draws.max(axis=1)).mean()
+    assert found.probability_of_best == pytest.approx(best, abs=0.05)
+    if found.runner_up is None:
+        assert found.runner_up_better == 0.0
+    else:
+        apart = np.eye(6)[found.runner_up] - np.eye(6)[chosen]
+        chance = norm.cdf(sign * (apart @ mean) / np.sqrt(apart @ cov @ apart))
+        assert found.runner_up_better == pytest.approx(chance)
+    assert_allclose(found.predict_rows(), np.full(12, mean[0]))
+    assert [positive_probability(x, 0.0) for x in (1.0, 0.0, -1.0)] == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+@pytest.mark.parametrize(("n", "size"), [(400, 20), (400, 100), (60, 60), (50, 30)])
+def test_the_best_of_random_groups_seldom_exceeds_its_bound(n, size, minimize):
+    values = np.random.default_rng(0).normal(5.0, 2.0, n)
+    bound = best_by_chance(values, size, minimize)
+    spread = values.std() * np.sqrt((n - size) / (n - 1) / size)
+    far = norm.isf(0.05 * size / n) * spread
+    assert bound == pytest.approx(values.mean() + (-far if minimize else far))
+    if size < n:
+        rng = np.random.default_rng(1)
+        best = []
+        for _ in range(400):
+            rows = rng.permutation(n)[: n // size * size].reshape(-1, size)
+            averages = values[rows].mean(axis=1)
+            best.append(averages.min() < bound if minimize else averages.max() > bound)
+        assert np.mean(best) < 0.09
+
+
+def test_stretches_of_a_group_along_an_axis_are_its_intervals():
+    texts = Column("shop", "texts", np.array([0.0, 1.0, 2.0, 3.0, 4.0]), tuple("abcde"))
+    numbers = Column("age", "numbers", np.linspace(10.0, 60.0, 200))
+    for among, expected in [
+        (("a", "b", "d"), [(-0.5, 2.0), (2.5, 1.0)]),
+        (("e",), [(3.5, 1.0)]),
+        (None, [(-0.5, 5.0)]),
+        ((), []),
+    ]:
+        limit = FeatureLimits(texts, among=among)
+        edges = pictures._edges(texts, 1)
+        assert_allclose(edges, np.arange(6) - 0.5)
+        assert pictures._stretches(limit, edges) == expected
+    edges = pictures._edges(numbers, 1)
+    assert (edges[0], edges[-1], len(edges)) == (10.0, 60.0, 6 + 1)  # isqrt(200 / 5) parts
+    for low, high, expected in [
+        (None, None, (10.0, 50.0)),
+        (20.0, None, (20.0, 40.0)),
+        (None, 30.0, (10.0, 20.0)),
+        (25.0, 30.0, (25.0, 5.0)),
+    ]:
+        assert pictures._stretches(FeatureLimits(numbers, low, high), edges) == [expected]
+    constant = Column("age", "numbers", np.full(9, 3.0))
+    assert_allclose(pictures._edges(constant, 1), [2.5, 3.5])

@@ -1,10 +1,15 @@
 """The language of --where: what it selects, and that nothing else can be said in it."""
 
+from datetime import date, datetime
+
 import numpy as np
 import pytest
 
-from skgpb.lab.cli.where import Condition
+from skgpb.lab.cli.features import FeatureLimits, describe_group, describe_side, side_limits
+from skgpb.lab.cli.where import Condition, quote_column
+from skgpb.lab.cli.words import chances, count, number, percent, shell_quote
 from skgpb.lab.datasets.columns import Column
+from skgpb.lab.tables.conditions import Categories, Range
 
 NAN = np.nan
 COLUMNS = {
@@ -85,3 +90,223 @@ def test_what_is_no_condition(text, says):
     with pytest.raises(ValueError, match="--where") as error:
         Condition(text).rows(COLUMNS)
     assert says in str(error.value)
+
+
+# -- random conditions, and the texts that the commands write -------------------------------------
+
+
+def random_condition(rng, depth=0):
+    """Return a condition as text, and a function that tells True, False or None of a row."""
+    kind = rng.integers(9 if depth < 3 else 5)
+    numbers, texts = ["age", "net income"], ["town", "home"]
+    signs = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+    if kind == 0:
+        name, sign = rng.choice(numbers), rng.choice(list(signs))
+        value = float(rng.choice([5, 10, 15, 20, 30]))
+        return f"{quote_column(name)} {sign} {value:g}", compared(name, signs[sign], value)
+    if kind == 1:
+        name, sign = rng.choice(texts), rng.choice(list(signs))
+        value = str(rng.choice(["Bonn", "Jena's", "Köln", "Ulm"]))
+        quoted = value.replace("'", "''")
+        return f"{name} {sign} '{quoted}'", compared(name, signs[sign], value)
+    if kind == 2:
+        name, negated = rng.choice(numbers), rng.random() < 0.5
+        some = rng.choice([5.0, 10.0, 20.0, 30.0], 2, replace=False).tolist()
+        text = f"{quote_column(name)} {'not ' * negated}in ({some[0]:g}, {some[1]:g})"
+
+        def among(row, name=name, some=some, negated=negated):
+            return None if row[name] is None else (row[name] in some) != negated
+
+        return text, among
+    if kind == 3:
+        name, negated = rng.choice([*numbers, *texts, "day"]), rng.random() < 0.5
+        text = f"{quote_column(name)} is {'not ' * negated}missing"
+        return text, lambda row, name=name, negated=negated: (row[name] is None) != negated
+    if kind == 4:
+        value = int(rng.choice([0, 10, 31, 59]))
+        day = str(np.datetime64("1970-01-01") + value)
+        return f"day <= '{day}'", compared("day", 3, float(value))
+    if kind == 5:
+        text, inner = random_condition(rng, depth + 1)
+
+        def negated(row):
+            truth = inner(row)
+            return None if truth is None else not truth
+
+        return f"not ({text})", negated
+    parts = [random_condition(rng, depth + 1) for _ in range(rng.integers(2, 4))]
+    word = "and" if kind < 7 else "or"
+
+    def combined(row):
+        truths = [part(row) for _, part in parts]
+        decisive = word == "or"
+        if decisive in truths:
+            return decisive
+        return None if None in truths else not decisive
+
+    return f" {word} ".join(f"({text})" for text, _ in parts), combined
+
+
+def compared(name, sign, value):
+    def tell(row):
+        own = row[name]
+        if own is None:
+            return None
+        return [own == value, own != value, own < value, own <= value, own > value, own >= value][
+            sign
+        ]
+
+    return tell
+
+
+def rows_of(columns):
+    def cell(column, value):
+        if np.isnan(value):
+            return None
+        return column.labels[int(value)] if column.kind == "texts" else float(value)
+
+    n = len(next(iter(columns.values())).values)
+    return [{k: cell(c, c.values[i]) for k, c in columns.items()} for i in range(n)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_condition_selects_the_rows_of_which_it_is_true(seed):
+    text, tell = random_condition(np.random.default_rng(seed))
+    expected = [tell(row) is True for row in rows_of(COLUMNS)]
+    assert Condition(text).rows(COLUMNS).tolist() == expected, text
+    refused = [tell(row) is False for row in rows_of(COLUMNS)]
+    assert Condition(f"not ({text})").rows(COLUMNS).tolist() == refused
+
+
+NUMBERS = Column("hours worked", "numbers", np.array([4.0, 2.5, NAN, 7.0, 8.0, 7.0, 31.0, 2.5]))
+SIDED = {
+    "numbers": NUMBERS,
+    "whole": Column("age", "numbers", np.arange(40.0) % 9, unit="years"),
+    "yes": Column("paid", "numbers", np.array([1.0, 0.0, 1.0, NAN]), is_boolean=True),
+    "dates": Column("day", "dates", np.array([0.0, 31.0, 59.0, NAN, 3650.0])),
+    "texts": Column("in", "texts", np.array([0, 2, NAN, 1, 2]), ("Bonn", "Jena's", "Ulm")),
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("name", SIDED)
+def test_what_is_written_of_a_side_selects_its_rows(name, seed):
+    column, rng = SIDED[name], np.random.default_rng(seed)
+    missing = bool(rng.random() < 0.5)
+    if column.kind == "texts":
+        chosen = rng.permutation(column.labels)[: rng.integers(4)].tolist()
+        side = Categories(tuple(sorted(chosen)), missing)
+        expected = [
+            missing if np.isnan(v) else column.labels[int(v)] in chosen for v in column.values
+        ]
+    else:
+        there = column.values[~column.missing]
+        ends = np.sort(rng.choice(np.append(there, there + 0.5), 2)).tolist()
+        low, high = (None if rng.random() < 0.3 else end for end in ends)
+        side = Range(low, high, "left", missing)
+        expected = [
+            missing if np.isnan(v) else (low is None or v >= low) and (high is None or v < high)
+            for v in column.values
+        ]
+    if not np.array(expected)[~column.missing].any():
+        return  # a search finds no side without rows
+    limits = side_limits(column, side)
+    condition = limits.condition
+    if condition:
+        assert Condition(condition).rows({column.name: column}).tolist() == expected
+    else:
+        assert all(expected)
+    if limits.high is not None:  # both ends belong to it, and there are no rows between
+        inside = column.values[~column.missing & np.array(expected)]
+        assert not len(inside) or inside.max() <= limits.high
+        above = column.values[column.values > limits.high]
+        assert not ((above >= (low or -np.inf)) & (above < high)).any() or not len(inside)
+
+
+@pytest.mark.parametrize(
+    ("side", "text"),
+    [
+        (Range(2, 5), "2 to 4"),
+        (Range(2, 3), "2"),
+        (Range(2.5, 5.0), "2.5 to below 5.0"),
+        (Range(2, 5, "both"), "2 to 5"),
+        (Range(5, 5, "both"), "5"),
+        (Range(2, 5, "neither"), "above 2 to 4"),
+        (Range(None, 5), "up to 4"),
+        (Range(None, 5.5), "below 5.5"),
+        (Range(None, 5.5, "both"), "up to 5.5"),
+        (Range(2, None), "2 or more"),
+        (Range(2, None, "neither"), "above 2"),
+        (Range(2, None, missing=True), "2 or more, or missing"),
+        (Range(), "not missing"),
+        (Range(missing=True), "any"),
+        (Range(date(2024, 1, 1), date(2024, 3, 1)), "2024-01-01 to 2024-02-29"),
+        (
+            Range(datetime(2024, 1, 1), datetime(2024, 3, 1)),
+            "2024-01-01 00:00:00 to below 2024-03-01 00:00:00",
+        ),
+        (Categories(("b", "a")), "b, a"),
+        (Categories((), True), "missing"),
+        (Categories(tuple("abcdefgh")), "a, b, c, d, e, f, g, h"),
+        (Categories(tuple("abcdefghij"), True), "a, b, c, d, e, f, g, h and 2 more, or missing"),
+    ],
+)
+def test_sides_are_described_for_people(side, text):
+    assert describe_side(side, str) == text
+
+
+def test_limits_are_written_with_units_words_and_days():
+    assert side_limits(SIDED["whole"], Range(3.0, None)).text == "3 years or more"
+    assert side_limits(SIDED["whole"], Range(3.0, 4.0)).text == "3 years"
+    assert side_limits(SIDED["yes"], Range(0.5, None)).text == "yes"
+    assert side_limits(SIDED["yes"], Range(None, 0.5, missing=True)).text == "no, or missing"
+    days = side_limits(SIDED["dates"], Range(10.0, 60.0))
+    # The day of the number with the fewest digits between the last row inside and the next.
+    assert days.text == "1970-01-11 to 1970-03-02"
+    assert days.condition == "day >= '1970-01-11' and day <= '1970-03-02'"
+    assert (
+        FeatureLimits(SIDED["whole"]).text == "any"
+        and FeatureLimits(SIDED["whole"]).condition == ""
+    )
+    assert FeatureLimits(NUMBERS, missing=False).condition == "[hours worked] is not missing"
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("age", "age"),
+        ("net income", "[net income]"),
+        ("a]b", "`a]b`"),
+        ("In", "[In]"),
+        ("2x", "[2x]"),
+    ],
+)
+def test_names_are_quoted_where_they_are_no_words(name, written):
+    assert quote_column(name) == written
+    assert Condition(f"{written} = 1").columns == [name]
+
+
+# -- numbers and shares ---------------------------------------------------------------------------
+
+
+def test_numbers_and_shares_are_written_for_people():
+    assert [number(x) for x in (0.0, 1234.5678, 1234567.8, 999999.4, 1e12, -0.00001234, 2.0)] == [
+        "0", "1,234.57", "1,234,570", "999,999", "1e+12", "-1.234e-05", "2",
+    ]  # fmt: skip
+    assert [number(x, 3) for x in (1234.0, 999.6, -1000.0, 0.12345)] == [
+        "1,230",
+        "1e+03",
+        "-1,000",
+        "0.123",
+    ]
+    assert [percent(x) for x in (0.0, 0.01234, 0.0999, 0.1, 0.123456, 1.0)] == [
+        "0 %", "1.2 %", "10 %", "10 %", "12.35 %", "100 %",
+    ]  # fmt: skip
+    assert [chances(x) for x in (0.0, 0.0099, 0.01, 0.5, 0.994, 0.995, 1.0)] == [
+        "less than 1 %", "less than 1 %", "1 %", "50 %", "99 %", "more than 99 %", "more than 99 %",
+    ]  # fmt: skip
+    assert [count(n, "row") for n in (0, 1, 2, 1234)] == ["0 rows", "1 row", "2 rows", "1,234 rows"]
+    assert shell_quote("a b") == '"a b"' and shell_quote("a $b") == "'a $b'"
+    limits = [side_limits(SIDED["whole"], Range(3.0, None)), FeatureLimits(SIDED["dates"])]
+    assert describe_group(limits) == "age 3 years or more"
+    assert describe_group(limits[1:]) == "the whole table"

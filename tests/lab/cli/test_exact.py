@@ -414,3 +414,21 @@ def test_rounding_is_no_luck(tmp_path, capsys):
     assert main(["search", str(table), *given]) == 0
     assert 0.0 < json.loads(output.read_text())["optimism"] < 1e-12
     assert "is luck" not in capsys.readouterr().out
+
+
+def test_a_result_has_the_seed_of_its_permutations(search):
+    assert search()[0]["seed"] == 0
+    found = [search("--seed", seed)[0] for seed in ("5", "6")]
+    assert [each["seed"] for each in found] == [5, 6]
+    assert found[0]["members"] == found[1]["members"]
+
+
+@pytest.mark.parametrize(("columns", "status"), [(["one"], 2), (["one", "x"], 0)])
+def test_a_feature_with_one_value_is_no_obstacle_beside_others(columns, status, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    table = tmp_path / "table.csv"
+    lines = [f"1,{x:.2f},{3.0 * (x > 0.5) + rng.normal():.3f}" for x in rng.random(60)]
+    table.write_text("\n".join(["one,x,y", *lines]) + "\n")
+    assert main(["search", str(table), "--features", *columns, "--target", "y"]) == status
+    printed = capsys.readouterr()
+    assert ("every feature has one and the same value" in printed.err) == (status == 2)

@@ -9,8 +9,31 @@ from scipy.optimize import check_grad, minimize
 from scipy.stats import norm
 
 from skgpb.lab.tables import MemoryTable
-from skgpb.lab.tables.asking import BETTER_REPEATED, NoisyAverages, _Asking, search_by_asking
-from skgpb.lab.tables.model import N_CATEGORIES, GroupModel, _bins
+from skgpb.lab.tables.asking import (
+    BETTER_REPEATED,
+    FEWEST_ANSWERS,
+    FEWEST_QUESTIONS,
+    MAX_OVERLAP,
+    NOISE_FLOOR,
+    PART_FIRST,
+    PART_OTHERS,
+    PART_WHOLE,
+    SHARE_FIRST,
+    AskedGroup,
+    NoisyAverages,
+    _Asking,
+    _overlap,
+    search_by_asking,
+)
+from skgpb.lab.tables.model import (
+    LENGTH_SCALE,
+    N_BINS,
+    N_CATEGORIES,
+    SMOOTH,
+    GroupModel,
+    _bins,
+    _functions,
+)
 
 
 def mixed(n=240, seed=0):
@@ -65,6 +88,15 @@ def test_the_posterior_is_that_of_the_rows():
     assert_allclose(mean, offset + across.T @ solved, rtol=1e-6)
     expected = within - across.T @ np.linalg.solve(known, across)
     assert_allclose(cov, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.0, 1.0), (0.5, 0.5), (0.99, 0.05), (3.0, 0.05)])
+def test_the_scale_is_what_noise_leaves_of_the_spread(share, kept):
+    table, groups, answers, _, _ = fitted()
+    spread = answers.var()
+    noise = share * spread * np.linspace(0.5, 1.5, len(answers))
+    model = GroupModel(table).fit(groups, answers, noise)
+    assert_allclose(model._constant, kept * spread)
 
 
 def test_variances_are_learned_down_the_slope_of_what_speaks_against_them(monkeypatch):
@@ -307,3 +339,181 @@ def test_low_averages_are_sought_as_the_opposite_of_high_ones():
         found.append(search_by_asking(table, oracle, 12, 60, minimize=sign < 0.0))
     assert found[0].subgroup == found[1].subgroup
     assert_array_equal(found[0].mean, -found[1].mean)
+
+
+# -- the parts of a search, by their definitions --------------------------------------------------
+
+
+class Recorded(NoisyAverages):
+    """Keeps every question, and which part of the budget of a row it takes."""
+
+    def __init__(self, *given, repeats=True):
+        super().__init__(*given)
+        self.asked, self._repeats = [], repeats
+
+    @property
+    def repeats(self):
+        return self._repeats
+
+    def answer(self, rows, part):
+        self.asked.append((rows, part))
+        return super().answer(rows, part)
+
+
+def start(oracle, table, budget=60, least=12, **given):
+    rng = np.random.default_rng(0)
+    return _Asking(table, oracle, least, budget, 1.0, None, rng, lambda: None, **given)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_are_pooled_by_their_noise_which_has_a_floor(seed):
+    rng = np.random.default_rng(seed)
+    group = AskedGroup(np.ones(3, dtype=np.uint8), np.arange(5))
+    group.answers, group.variances = rng.normal(size=4).tolist(), [1e-9, 0.2, 0.5, 1.0]
+    weights = 1.0 / np.array([0.1, 0.2, 0.5, 1.0])
+    mean, variance = group.pooled_answer(0.1)
+    assert mean == pytest.approx(weights @ group.answers / weights.sum())
+    assert variance == pytest.approx(1.0 / weights.sum())
+    table, y = mixed(seed=seed)
+    asking = start(NoisyAverages(y, 0.1), table)
+    asking.ask_all([asking.get_group(i) for i in asking.random_partition(6)], 0.1)
+    answers = [answer for each in asking.groups for answer in each.answers]
+    assert asking.floor == pytest.approx((NOISE_FLOOR * np.std(answers)) ** 2)
+    assert asking.floor > 0.0
+    asking.groups.clear()
+    asking.ask(asking.get_group(table.shape.everything), 0.1)
+    assert asking.floor == 1e-300  # a single answer has no spread
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+@pytest.mark.parametrize("budget", [9, 60])
+def test_each_question_takes_its_part_of_the_budget_of_a_row(repeats, budget):
+    table, y = mixed()
+    oracle = Recorded(y, 0.1, repeats=repeats)
+    found = start(oracle, table, budget).run()
+    assert found.n_answers == len(oracle.asked) <= budget
+    if repeats:
+        assert found.n_answers == budget
+    rows, parts = zip(*oracle.asked, strict=True)
+    assert len(rows[0]) == 240 and parts[0] == PART_WHOLE
+    n_first = max(round(SHARE_FIRST * budget), min(FEWEST_QUESTIONS, budget)) - 1
+    of_first = [part for part in parts[1:] if part != PART_OTHERS]
+    assert 0.6 * n_first <= len(of_first) <= n_first
+    # All first groups together take one part of each row at most, in as many partitions.
+    spent = np.zeros(240)
+    for each, part in zip(rows[1:], parts[1:], strict=True):
+        if part != PART_OTHERS:
+            spent[each] += part
+    assert spent.max() <= PART_FIRST + 1e-12
+    assert spent.mean() > 0.6 * PART_FIRST
+    assert set(parts[1 + len(of_first) :]) <= {PART_OTHERS, PART_WHOLE}
+    if not repeats:
+        assert all(len(group.answers) == 1 for group in found.groups)
+    assert found.index == found.groups.index(found.group)
+
+
+def test_no_model_is_fitted_to_few_or_equal_answers():
+    table, y = mixed()
+    for n, values in ((FEWEST_ANSWERS - 1, y), (FEWEST_ANSWERS, y), (9, np.zeros(240))):
+        asking = start(NoisyAverages(values, 0.0), table, least=5)
+        groups = [asking.get_group(inside) for inside in asking.random_partition(n)]
+        asking.ask_all(groups[:n], 0.1)
+        assert len(asking.groups) == n
+        asking.learn()
+        assert (asking.model is not None) == (n == FEWEST_ANSWERS)
+        mean, cov = asking.posterior()
+        if asking.model is None:
+            assert_allclose(mean, [values[group.rows].mean() for group in groups[:n]])
+            assert_allclose(cov, asking.floor * np.eye(n))
+
+
+@pytest.mark.parametrize(("common", "alike"), [(80, True), (79, False)])
+def test_groups_are_alike_if_most_rows_of_the_larger_one_are_in_both(common, alike):
+    inside = np.ones(1, dtype=np.uint8)
+    large = AskedGroup(inside, np.arange(100))
+    for rest in (0, 5):
+        small = AskedGroup(inside, np.append(np.arange(common), 100 + np.arange(rest)))
+        assert _overlap(large, small) == _overlap(small, large) == alike
+    assert MAX_OVERLAP == 0.8
+
+
+def test_proposed_groups_are_the_best_predicted_and_no_two_alike():
+    table, y = mixed()
+    asking = start(NoisyAverages(y, 0.05), table, least=12)
+    asking.ask_all([asking.get_group(i) for i in asking.random_partition(25)], 0.1)
+    asking.learn()
+    predicted = asking.model.rows()
+    groups = asking.propose(5)
+    assert 2 <= len(groups) <= 5 and len(asking.propose(1)) == 1
+    for i, group in enumerate(groups):
+        assert len(group.rows) >= 12
+        assert_array_equal(group.rows, np.flatnonzero(table.shape.holds(table.codes, group.inside)))
+        assert not any(_overlap(group, other) for other in groups[:i])
+    assert predicted[groups[0].rows].mean() > np.quantile(predicted, 0.8)
+    # A group that was asked before is the same object.
+    asking.ask(groups[0], 0.1)
+    assert asking.get_group(groups[0].inside.copy()) is groups[0]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_bins_of_a_number_are_of_ranks_and_their_kernel_of_the_distances(missing):
+    rng = np.random.default_rng(0)
+    x = rng.exponential(size=500).round(1)
+    x[:40] = np.nan if missing else x[:40]
+    table = MemoryTable({"x": x}, np.zeros(500))
+    bins, kernel = _bins(table.codes[:, 0], table.levels[0])
+    there = x[~np.isnan(x)]
+    values = np.unique(there)
+    place = [((there < v).sum() + 0.5 * (there == v).sum()) / len(there) for v in values]
+    found = bins[: len(values)]
+    _, expected = np.unique((N_BINS * np.array(place)).astype(int), return_inverse=True)
+    assert_array_equal(found, expected)
+    middle = []
+    for k in range(found.max() + 1):
+        own = found == k
+        n = np.array([(there == v).sum() for v in values[own]])
+        middle.append(n @ np.array(place)[own] / n.sum())
+    far = np.abs(np.subtract.outer(middle, middle)) / LENGTH_SCALE
+    expected = SMOOTH * np.exp(-0.5 * far**2) + (1 - SMOOTH) * np.exp(-far)
+    n = len(middle)
+    assert_allclose(kernel[:n, :n], expected)
+    if missing:
+        assert bins[-1] == n and len(kernel) == n + 1
+        assert_allclose(kernel[-1], np.arange(n + 1) == n)
+
+
+def test_basis_functions_have_the_centred_covariance_with_a_variance_of_one():
+    rng = np.random.default_rng(0)
+    root, share = rng.normal(size=(6, 6)), rng.dirichlet(np.ones(6))
+    kernel = root @ root.T
+    f = _functions(kernel, share)
+    centred = kernel - np.outer(np.ones(6), share @ kernel) - np.outer(kernel @ share, np.ones(6))
+    centred = centred + share @ kernel @ share
+    assert_allclose(f @ f.T, centred / (share @ np.diag(centred)), atol=1e-4)
+    assert_allclose(share @ f, 0.0, atol=1e-3)
+    assert share @ (f**2).sum(axis=1) == pytest.approx(1.0, abs=1e-4)
+    assert_array_equal(_functions(np.ones((3, 3)), np.full(3, 1 / 3)), np.zeros((3, 1)))
+
+
+def test_effects_are_the_deviations_of_single_features():
+    model = fitted()[-1]
+    effects = model.effects()
+    assert list(effects.values()) == sorted(effects.values(), reverse=True)
+    for j, name in enumerate(model.names):
+        f = model._functions[j]
+        values = model._weights[j] * (f @ (model._single[j].T @ model._solved))
+        assert effects[name] == pytest.approx(values[model.codes[j]].std())
+
+
+def test_of_many_features_only_pairs_of_the_most_important_have_a_function(monkeypatch):
+    monkeypatch.setattr("skgpb.lab.tables.model.MOST_PAIRED", 3)
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 5))
+    y = 3.0 * X[:, 1] + 2.0 * X[:, 2] + 4.0 * X[:, 4]
+    groups = [rng.choice(300, 20, replace=False) for _ in range(40)]
+    answers = np.array([y[rows].mean() for rows in groups])
+    model = GroupModel(MemoryTable(X, np.zeros(300)))
+    assert model._paired == []
+    model.fit(groups, answers, np.full(40, 1e-6))
+    assert model._paired == [(1, 2), (1, 4), (2, 4)]
+    assert np.corrcoef(model.rows(), y)[0, 1] > 0.95

@@ -154,3 +154,58 @@ def test_smooth_effects_of_numbers_that_repeat_are_no_clusters():
         y = np.sin(X["age"] / 6.0) + 2.0 * (X["dose"] > 5.0) + rng.normal(size=3000)
         assert find_cluster(X, y + np.sin(X["month"] / 2.0)) is None
         assert find_cluster(X, rng.standard_t(2, 3000)) is None
+
+
+# -- by their definitions -------------------------------------------------------------------------
+
+
+def code_by_hand(y):
+    values, counts = np.unique(y, return_counts=True)
+    if len(values) < 10:
+        return None
+    ends = [(0, 1), (-1, -2)]
+    for end, near in sorted(ends, key=lambda each: -abs(values[each[0]] - values[each[1]])):
+        value, far = values[end], abs(values[end] - values[near])
+        others = y[y != value]
+        low, quarter, three, high = np.quantile(others, [0.01, 0.25, 0.75, 0.99])
+        often = max(3, 0.01 * len(y)) <= counts[end] <= 0.5 * len(y)
+        negative = value < 0 <= values[near] and far > (three - quarter) / 2 > 0
+        if often and (far > high - low > 0 or negative):
+            return float(value)
+    return None
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_code_is_frequent_and_far_from_the_others(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(12, 400))
+    y = np.round(rng.gamma(2.0, 3.0, n), int(rng.integers(0, 3))) + rng.choice([0.0, 2.0])
+    n_codes = int(rng.choice([2, 3, 4, n // 100, n // 50, n // 2, n // 2 + 1]))
+    spread = np.ptp(y)
+    y[:n_codes] = rng.choice([-1.0, -3.0, y.max() + 0.9 * spread, y.max() + 1.2 * spread, 99.0])
+    assert missing_code(y) == code_by_hand(y)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_distinct_rows_are_few_compared_with_chance(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(20, 120)), int(rng.integers(1, 4))
+    X = rng.integers(0, rng.integers(3, 12), (n, d)).astype(float)[rng.integers(n // 3, size=n)]
+    possible = float(np.prod([len(np.unique(x)) for x in X.T]))
+    different = len(np.unique(X, axis=0))
+    expected = possible * (1.0 - np.exp(-n / possible))
+    few = possible >= n and different <= expected / 3.0 and different <= n / 1.5
+    assert repeats(dict(enumerate(X.T))) == (different if few else None)
+
+
+@pytest.mark.parametrize(("n_values", "n_rows"), [(4, 40), (5, 40), (5, 7), (6, 9), (6, 8)])
+def test_an_identity_has_some_values_that_repeat(n_values, n_rows):
+    columns = {
+        "id": np.arange(n_rows) % n_values * 1.0,
+        "x": np.random.default_rng(0).random(n_rows),
+    }
+    y = np.random.default_rng(1).random(n_rows)
+    found = "id" if n_values >= 5 and n_rows >= 1.5 * n_values else None
+    assert find_identity(columns, y) == found
+    columns["id"] += 0.5
+    assert find_identity(columns, y) is None

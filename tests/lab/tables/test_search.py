@@ -10,15 +10,27 @@ import pytest
 
 from skgpb.lab.tables import MemoryTable, find_subgroup
 from skgpb.lab.tables.conditions import Categories, Range, Subgroup
+from skgpb.lab.tables.levels import Levels
 from skgpb.lab.tables.search import (
+    BEST_PAIRS_ASKED,
+    COARSE,
+    COST_OF_END,
+    ERRORS_OF_END,
+    LEAST_STEP,
+    MIN_ROWS_MARGIN,
     PeelingTrajectory,
     QueriedSides,
     RowSides,
     SubgroupPath,
+    _asked_pairs,
+    _beyond,
+    _coarse,
+    _pairs,
     count_ends,
     peel,
     recommend,
     search_rows,
+    simplify_box,
     standardize,
 )
 
@@ -60,7 +72,8 @@ class FromBlocks(Asked):
         for box, answer in zip(boxes, answers, strict=True):
             for name, moments in answer.items():
                 levels = next(each for each in self.levels if each.name == name)
-                sides = [levels.subgroup(i, i + 1)[name] for i in range(levels.n_levels)]
+                each = np.eye(levels.n_levels, dtype=bool)
+                sides = [levels.side(alone) for alone in each]
                 kept = tuple(side for side in box.conditions if side[0] != name)
                 inside = [Subgroup((*kept, (name, side))) for side in sides]
                 answer[name] = replace(moments, noise=self.totals(inside).noise)
@@ -360,3 +373,313 @@ def test_boxes_and_levels_are_the_same_both_ways():
     np.testing.assert_array_equal(shape.inside(box), inside)
     with pytest.raises(ValueError, match="not a side of 'b', a category"):
         shape.inside(Subgroup.from_sides({"b": Range(1, 2)}))
+
+
+@pytest.mark.parametrize("wrap", [lambda table: table, Asked])
+def test_rows_whose_number_is_missing_may_be_the_group(wrap):
+    rng = np.random.default_rng(0)
+    missing = rng.random(2000) < 0.3
+    columns = {"x": np.where(missing, np.nan, rng.random(2000)), "z": rng.random(2000)}
+    table = MemoryTable(columns, 2.0 * missing + rng.normal(size=2000))
+    group = find_subgroup(wrap(table), 100)
+    assert group.n == table.rows(group.subgroup).sum() and group.mean > 1.8
+    alone = Subgroup.from_sides({"x": Categories((), missing=True)})
+    np.testing.assert_array_equal(table.rows(alone), missing)
+    assert str(alone) == "x is missing"
+    np.testing.assert_array_equal(table.shape.inside(alone)[:129], np.arange(129) == 128)
+
+
+# -- the parts of a search, compared with masks of rows -------------------------------------------
+
+
+def some_table(seed=0, n=400, n_bins=6):
+    """A table with two numbers, one of them with missing values, and a category."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "age": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+        "town": rng.choice(np.array([*"ABCD", None], dtype=object), n),
+        "size": rng.lognormal(size=n),
+    }
+    y = rng.normal(size=n) + (columns["town"] == "B") + (columns["size"] > 1.5)
+    return MemoryTable(columns, standardize(y), n_bins=n_bins)
+
+
+def random_box(shape, rng):
+    """Return a box whose numbers have runs of levels inside, and every feature some level."""
+    inside = shape.everything
+    for j, start in enumerate(shape.offsets[:-1]):
+        stop = start + shape.n_values[j]
+        if rng.random() < 0.3:
+            continue
+        if shape.ordered[j]:
+            a, b = np.sort(rng.choice(stop - start + 1, 2, replace=False))
+            inside[start:stop] = 0
+            inside[start + a : start + b] = 1
+        else:
+            inside[start:stop] = rng.random(stop - start) < 0.6
+            inside[rng.integers(start, stop)] = 1
+        inside[stop : shape.offsets[j + 1]] = rng.random() < 0.5
+    return inside
+
+
+def rows_without(table, inside, left_out):
+    """Return a mask of the rows inside all sides but those of some features, level by level."""
+    rows = np.ones(table.n_rows, dtype=bool)
+    for j, start in enumerate(table.shape.offsets[:-1]):
+        if j not in left_out:
+            rows &= inside[start + table.codes[:, j].astype(int)] == 1
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("minimize", [False, True])
+def test_marginals_are_sums_over_the_rows_inside_all_other_sides(seed, flat, minimize):
+    table, rng = some_table(seed), np.random.default_rng([seed, 1])
+    sign = -1.0 if minimize else 1.0
+    shape, target = table.shape, sign * table.y
+    asked, sides = QueriedSides(Asked(table), sign), RowSides(table, target)
+    for _ in range(4):
+        inside, other = random_box(shape, rng), random_box(shape, rng)
+        values = np.where(rows_without(table, other, ()), 0.0, target) if flat else target
+        counts, totals = np.zeros((2, len(inside)))
+        for j, start in enumerate(shape.offsets[:-1]):
+            rows = rows_without(table, inside, (j,))
+            np.add.at(counts, start + table.codes[rows, j].astype(int), 1.0)
+            np.add.at(totals, start + table.codes[rows, j].astype(int), values[rows])
+        for each in (asked, sides):
+            each.begin(inside.copy(), other if flat else None)
+            np.testing.assert_allclose(each.marginals[0], counts)
+            np.testing.assert_allclose(each.marginals[1], totals, atol=1e-9)
+            rows = rows_without(table, inside, ())
+            assert each.count == pytest.approx(rows.sum())
+            assert each.total == pytest.approx(values[rows].sum(), abs=1e-9)
+            np.testing.assert_array_equal(each.box, inside)
+        np.testing.assert_array_equal(table.shape.holds(table.codes, inside), rows)
+
+
+def test_errors_of_blocks_inflate_the_errors_of_sums():
+    table = some_table()
+    y = 3.0 + 2.0 * table.y
+    blocks = FromBlocks(table.with_target(y), y)
+    sides = QueriedSides(blocks)
+    assert sides.inexact and not QueriedSides(Asked(table)).inexact
+    inside = random_box(table.shape, np.random.default_rng(1))
+    counts, _, errors = sides.ask(inside)
+    box = table.shape.subgroup(inside)
+    for j, levels in enumerate(table.levels):
+        kept = box.without(levels.name)
+        for i in range(levels.n_levels):
+            alone = levels.side(np.arange(levels.n_levels) == i)
+            moments = blocks.totals([Subgroup((*kept.conditions, (levels.name, alone)))])
+            n = moments.n[0]
+            # Sums are in standard deviations of the target, which is 2.
+            expected = n * max(n * moments.noise[0] / 4.0, 1.0)
+            k = table.shape.offsets[j] + i
+            assert counts[k] == n and errors[k] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_box_loses_the_ends_beyond_which_rows_average_about_as_much(seed):
+    table, rng = some_table(seed), np.random.default_rng([seed, 2])
+    shape, sides = table.shape, RowSides(table, table.y)
+
+    def gaps(inside):
+        """Yield the levels beyond each end, and by how many errors rows there average less."""
+        mean = table.y[rows_without(table, inside, ())].mean()
+        for j, (start, n) in enumerate(zip(shape.offsets, shape.n_values, strict=False)):
+            among = np.flatnonzero(inside[start : start + n])
+            ends = []
+            if shape.ordered[j] and len(among):
+                ends = [range(among[0]), range(among[-1] + 1, n)]
+            if shape.offsets[j + 1] > start + n and not inside[start + n]:
+                ends.append([n])
+            for levels in ends:
+                if len(levels):
+                    rows = rows_without(table, inside, (j,)) & np.isin(table.codes[:, j], levels)
+                    n_out = rows.sum()
+                    less = (mean - table.y[rows].mean()) * np.sqrt(n_out) if n_out else -np.inf
+                    yield start + np.array(levels), less
+
+    for _ in range(6):
+        inside = random_box(shape, rng)
+        if not rows_without(table, inside, ()).any():
+            continue
+        found = simplify_box(inside, shape, sides.ask)
+        expected = inside.copy()
+        while True:
+            beyond = list(gaps(expected))
+            np.testing.assert_equal(
+                [each.tolist() for each in _beyond(expected, shape)],
+                [each.tolist() for each, _ in beyond],
+            )
+            worst = min(beyond, key=lambda each: each[1], default=(None, np.inf))
+            if worst[1] >= ERRORS_OF_END:
+                break
+            expected[worst[0]] = 1
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thresholds_rise_with_the_average_and_boxes_shrink(seed):
+    table = some_table(seed, n=2000, n_bins=20)
+    sides = RowSides(table, table.y)
+    step, least, start = 0.15, 60, 0.05
+    found = peel(sides, least, threshold=start, step=step)
+    assert (np.diff(found.n) <= 0).all() and found.n.min() >= least
+    threshold = start
+    for i, (n, mean, inside) in enumerate(zip(found.n, found.mean, found.inside, strict=True)):
+        rows = rows_without(table, inside, ())
+        assert n == rows.sum() and mean == pytest.approx(table.y[rows].mean())
+        higher = max(threshold + LEAST_STEP, threshold + step * (mean - threshold))
+        is_last = n < MIN_ROWS_MARGIN * least or higher >= mean
+        assert is_last == (i == len(found.n) - 1)
+        threshold = threshold if is_last else higher
+    assert found.threshold == pytest.approx(threshold)
+    for most in (found.n[0], found.n[1], found.n[1] - 1, found.n[-1], 0):
+        fitting = np.flatnonzero(found.n <= most)
+        index = fitting[0] if len(fitting) else -1
+        np.testing.assert_array_equal(found.largest_box(most), found.inside[index])
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.3])
+def test_evidence_is_the_squared_distance_less_the_cost_of_ends(noise):
+    rng, table = np.random.default_rng(0), some_table()
+    inside = np.array([table.shape.everything, *(random_box(table.shape, rng) for _ in range(30))])
+    rows = [rows_without(table, each, ()) for each in inside]
+    n = np.array([each.sum() for each in rows], dtype=float)
+    inside, n = inside[n > 0], n[n > 0]
+    mean, variance = rng.normal(scale=0.5, size=len(n)), rng.uniform(0.2, 3.0, len(n))
+    mean[0] = 0.0
+    inflation = rng.uniform(1.0, 3.0, len(n))
+    parts = [slice(0, 7), slice(7, None)]
+    trajectories = [
+        PeelingTrajectory(n[part], mean[part], variance[part], inside[part]) for part in parts
+    ]
+    found = SubgroupPath.from_trajectories(trajectories, table.shape, table.n_rows, inflation)
+    evidence, shrunken = found.evidence(noise), found.shrunken_mean(noise)
+    for i, ends in enumerate(count_ends(inside, table.shape)):
+        if n[i] == table.n_rows:
+            assert evidence[i] == shrunken[i] == 0.0
+            continue
+        rest = (1.0 - n[i] / table.n_rows) * max(variance[i], inflation[i])
+        squared = max(mean[i], 0.0) ** 2 * n[i] / rest
+        assert evidence[i] == pytest.approx(squared - noise * COST_OF_END * ends)
+        share = np.clip(evidence[i] / squared, 0.0, 1.0) if squared else 0.0
+        assert shrunken[i] == pytest.approx(mean[i] * share)
+    assert found.most_evidence == found.evidence().max()
+    assert found.best(noise) == (shrunken if shrunken.max() > 0 else evidence).argmax()
+    best, shrunken = found.best(), found.shrunken_mean()
+    for tolerance in (0.0, 0.5, 1.0, 4.0):
+        least = shrunken[best] - tolerance / np.sqrt(n[best])
+        fitting = (shrunken >= max(least, 0.0)) & (found.evidence() > 0.0)
+        assert n[found.largest(tolerance)] == max(n[fitting].max(initial=0.0), n[best])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_are_put_into_bins_of_about_as_many_rows(seed):
+    table = some_table(seed, n=3000, n_bins=40)
+    for j, levels in enumerate(table.levels):
+        n = np.bincount(table.codes[:, j], minlength=levels.n_levels)
+        totals = np.bincount(table.codes[:, j], table.y, levels.n_levels)
+        bins = _coarse(n, totals, levels)
+        assert bins.max() < COARSE and bins.min() == 0
+        if levels.kind == "number":
+            assert (np.diff(bins[: levels.n_values].astype(int)) >= 0).all()
+            assert np.ptp(np.bincount(bins, n)[:6]) <= 2 * n.max()
+        else:
+            mean = totals[: levels.n_values] / n[: levels.n_values]
+            order = np.argsort(mean)
+            assert (np.diff(bins[order].astype(int)) >= 0).all()
+        if levels.missing:
+            assert bins[-1] == bins.max()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_boxes_over_two_features_are_found_by_rows_and_by_questions(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.random((4000, 4))
+    y = standardize(2.0 * ((X[:, 1] > 0.7) & (X[:, 3] < 0.35)) + rng.normal(size=4000))
+    table = MemoryTable(X, y, n_bins=COARSE)
+    rows, asked = RowSides(table, y), QueriedSides(Asked(table))
+    asked.table.asked.clear()
+    by_rows, by_asking = _pairs(rows, 100), _asked_pairs(asked, 100)
+    assert len(by_asking) == BEST_PAIRS_ASKED == len(by_rows[:BEST_PAIRS_ASKED])
+    for one, other in zip(by_rows, by_asking, strict=False):
+        np.testing.assert_array_equal(one, other)
+    assert len(asked.table.asked) == 3  # once for each feature but one
+    best = table.shape.subgroup(by_rows[0])
+    assert set(best) == {"x1", "x3"}
+    assert best["x1"].low == pytest.approx(0.75, abs=0.13) and best["x1"].high is None
+    assert best["x3"].high == pytest.approx(0.37, abs=0.13) and best["x3"].low is None
+    for box in by_rows:
+        inside = rows_without(table, box, ())
+        assert inside.sum() >= 100 and y[inside].mean() > 0.0
+
+
+@pytest.mark.parametrize("kind", ["number", "category"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_sides_and_levels_are_the_same_both_ways(kind, missing):
+    labels = {"edges": (1, 3, 4)} if kind == "number" else {"labels": ("b", "a", "d", "c")}
+    levels = Levels("x", kind, **labels, missing=missing)
+    assert (levels.n_values, levels.n_levels) == (4, 4 + missing)
+    for number in range(1, 2**levels.n_levels):
+        inside = np.array([bool(number >> i & 1) for i in range(levels.n_levels)])
+        among = np.flatnonzero(inside[:4])
+        if kind == "number" and len(among) and among[-1] - among[0] >= len(among):
+            continue  # levels of a number are neighbours
+        side = levels.side(inside)
+        if inside.all():
+            assert side is None
+            continue
+        if kind == "category" or len(among):
+            np.testing.assert_array_equal(levels.inside(side), inside)
+        assert side.missing == (missing and inside[-1])
+        values = (
+            np.array([0.0, 1.0, 3.0, 9.0])
+            if kind == "number"
+            else np.array(["b", "a", "d", "c"], dtype=object)
+        )
+        np.testing.assert_array_equal(side.holds(values), inside[:4])
+    with pytest.raises(ValueError, match="start and stop must be"):
+        Levels("x", "number", edges=(1, 2)).interval(1, 4)
+
+
+def test_the_whole_table_is_no_group_that_is_as_good():
+    shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
+    inside = np.array([shape.everything] * 3)
+    inside[1, :50], inside[2, :90] = 0, 0
+    # Half of the table is evidence of 16 - 4, or of 2.25 - 4.
+    for mean, expected in ((0.4, 1), (0.15, 2)):
+        n, means = np.array([100.0, 50.0, 10.0]), np.array([0.0, mean, 0.9])
+        trajectory = PeelingTrajectory(n, means, np.ones(3), inside)
+        found = SubgroupPath.from_trajectories([trajectory], shape, 100)
+        assert found.best() == 2 and found.evidence()[0] == 0.0
+        assert [found.largest(tolerance) for tolerance in (4.0, 9.0)] == [expected] * 2
+
+
+@pytest.mark.parametrize("features", [[2, 0], [1], [0, 1, 2]])
+def test_a_table_of_some_features_or_rows_answers_as_the_whole_does(features):
+    table = some_table()
+    some = table.only(features)
+    assert [levels.name for levels in some.levels] == [table.levels[j].name for j in features]
+    rows_kept = np.flatnonzero(np.random.default_rng(0).random(table.n_rows) < 0.5)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        box = some.shape.subgroup(random_box(some.shape, rng))
+        (found,), (expected,) = some.marginals([box]), table.marginals([box])
+        assert list(found) == [some.levels[i].name for i in range(len(features))]
+        for name, moments in found.items():
+            for each in ("n", "mean", "variance"):
+                np.testing.assert_allclose(getattr(moments, each), getattr(expected[name], each))
+        np.testing.assert_array_equal(some.rows(box), table.rows(box))
+        part = table.part(rows_kept)
+        assert part.totals([box]).n[0] == table.rows(box)[rows_kept].sum()
+        np.testing.assert_array_equal(part.codes, table.codes[rows_kept])
+        assert part.levels is table.levels
+    other = table.with_target(2.0 * table.y + 1.0)
+    np.testing.assert_allclose(other.totals([Subgroup()]).mean, 2.0 * table.y.mean() + 1.0)
+    (moments,) = other.marginals([Subgroup()], [["size"]])
+    (before,) = table.marginals([Subgroup()], [["size"]])
+    np.testing.assert_allclose(moments["size"].mean, 2.0 * before["size"].mean + 1.0)
+    np.testing.assert_allclose(moments["size"].variance, 4.0 * before["size"].variance)

@@ -12,6 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skgpb.exceptions import DataWarning
 from skgpb.lab.tables import BestSubgroup
 from skgpb.lab.tables.conditions import Categories
+from skgpb.lab.tables.finding import find_and_judge
+from skgpb.lab.tables.subgroup import FEWEST_ROWS
 
 
 @parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])
@@ -146,10 +148,19 @@ def test_a_frame_must_have_the_columns_of_fit_in_their_order(names):
         search.predict(pandas.DataFrame(rng.random((3, len(names))), columns=names))
 
 
-def test_a_share_of_rows_is_rounded_up():
+@pytest.mark.parametrize(("min_rows", "least"), [(0.1, 11), (0.2, 21), (7, 7)])
+def test_a_share_of_rows_is_rounded_up(min_rows, least, monkeypatch):
+    given = []
+
+    def spied(table, least, **options):
+        given.append(least)
+        return find_and_judge(table, least, **options)
+
+    monkeypatch.setattr("skgpb.lab.tables.subgroup.find_and_judge", spied)
     rng = np.random.default_rng(1)
     X, y = rng.random((101, 2)), rng.normal(size=101)
-    assert BestSubgroup(min_rows=0.1).fit(X, y).n_rows_ >= 11
+    assert BestSubgroup(min_rows=min_rows).fit(X, y).n_rows_ >= least
+    assert given == [least]
 
 
 def test_the_group_does_not_depend_on_the_seed():
@@ -195,6 +206,16 @@ def test_columns_that_are_no_features_are_refused():
     missing = pandas.DataFrame({"a": np.arange(9.0)})
     with pytest.raises(ValueError, match="y must be an array of finite numbers"):
         BestSubgroup().fit(missing, np.full(9, np.nan))
+
+
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_search_needs_some_rows(framed):
+    pandas = pytest.importorskip("pandas")
+    X = np.arange(float(FEWEST_ROWS))[:, None]
+    X = pandas.DataFrame(X, columns=["x"]) if framed else X
+    assert BestSubgroup().fit(X, np.arange(FEWEST_ROWS) % 2.0).n_rows_ >= 1
+    with pytest.raises(ValueError, match="n_samples" if framed else "sample"):
+        BestSubgroup().fit(X[: FEWEST_ROWS - 1], np.arange(FEWEST_ROWS - 1.0))
 
 
 @pytest.mark.parametrize("columns", ["of patients", "of both"])

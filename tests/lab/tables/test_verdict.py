@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binom, binomtest, t
 
-from skgpb.lab.tables import MemoryTable, verdict
+from skgpb.lab.tables import MemoryTable, crossfit, verdict
 from skgpb.lab.tables.crossfit import (
+    ABOVE,
+    BELOW,
     END_COSTS,
     END_LEVELS,
+    MISSING,
     N_FOLDS,
+    OTHER,
     CrossFit,
     Rung,
     assign_folds,
     choose_rung,
     cross_fit,
+    exclusion_reasons,
+    search_features,
+    standard_error,
 )
-from skgpb.lab.tables.finding import find_and_judge
-from skgpb.lab.tables.search import search_rows, standardize
+from skgpb.lab.tables.finding import _runner_up, find_and_judge
+from skgpb.lab.tables.search import recommend, search_rows, standardize
 from skgpb.lab.tables.verdict import (
+    ERROR_FACTOR,
     LEVEL,
+    MAX_OUTLIER_SDS,
+    MIN_OUTLIER_SDS,
     OutlierLimits,
+    _correct_skewness,
     estimate_average,
     grouped_permutation,
+    is_two_valued,
     permutation_test,
     share_interval,
 )
@@ -510,3 +524,328 @@ def test_no_group_is_real_whose_new_rows_may_be_like_the_table(seed, minimize):
         if finding.verdict.verdict == "real":
             assert high < y.mean() if minimize else low > y.mean()
     assert finding.verdict.verdict == "real"
+
+
+# -- the parts of a verdict, by their definitions -------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("min_rows", [1, 15, 400])
+def test_limits_are_around_the_median_by_a_spread_without_tails(seed, min_rows):
+    rng = np.random.default_rng(seed)
+    y = rng.standard_t(1.2, int(rng.integers(9, 700)))
+    if seed == 7:
+        y = np.where(rng.random(len(y)) < 0.002, 1.0, 0.0)
+        y[0] = 1.0
+    limits = OutlierLimits.from_target(y, min_rows)
+    cut = min(max(3, int(np.ceil(0.01 * len(y)))), (len(y) - 1) // 4)
+    spread = np.sort(y)[cut:-cut].std() or y.std()
+    factor = np.clip(min_rows, MIN_OUTLIER_SDS, MAX_OUTLIER_SDS)
+    assert limits.low == pytest.approx(np.median(y) - factor * spread)
+    assert limits.high == pytest.approx(np.median(y) + factor * spread)
+    beyond = np.flatnonzero((y < limits.low) | (y > limits.high))
+    assert sorted(limits.outliers) == beyond.tolist()
+    away = np.abs(y[limits.outliers] - np.median(y))
+    assert (np.diff(away) <= 0.0).all()
+    np.testing.assert_array_equal(limits.clip(y), np.clip(y, limits.low, limits.high))
+
+
+@pytest.mark.parametrize("skewness", [-0.4, -1e-3, 0.02, 0.5])
+@pytest.mark.parametrize("quantile", [-2.5, -1.0, 0.0, 1.5])
+def test_the_skewness_correction_inverts_the_transformation_of_hall(skewness, quantile):
+    x = _correct_skewness(quantile, skewness)
+    # g(x) = x + s x^2 / 3 + s^2 x^3 / 27 + s / 6, with s the skewness of the average
+    back = x + skewness * x**2 / 3 + skewness**2 * x**3 / 27 + skewness / 6
+    assert back == pytest.approx(quantile, abs=1e-6)
+    assert _correct_skewness(quantile, 0.0) == quantile
+    assert _correct_skewness(-quantile, -skewness) == pytest.approx(-x)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_interval_of_an_average_counts_groups_not_rows(seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, int(rng.integers(4, 20)), 60)
+    values = rng.lognormal(size=60) + 0.3 * groups
+    average, (low, high) = estimate_average(values, groups * 7, values)
+    sums = [(values[groups == g] - values.mean()).sum() / 60 for g in np.unique(groups)]
+    n = len(sums)
+    error = np.sqrt(np.sum(np.square(sums)) * n / (n - 1))
+    skewness = np.sum(np.power(sums, 3)) / error**3
+    far = t.isf(0.025, n - 1)
+    assert average == pytest.approx(values.mean())
+    # An interval is wrong where the average is too high by far, or too low.
+    assert low == pytest.approx(average - ERROR_FACTOR * error * _correct_skewness(far, skewness))
+    assert high == pytest.approx(average - ERROR_FACTOR * error * _correct_skewness(-far, skewness))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_shares_of_groups_have_as_many_independent_rows_as_their_error_says(seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 12, 80)
+    low, high = -2.0, 3.0
+    values = np.where(rng.random(80) < 0.2 + 0.05 * groups, high, low)
+    average, ends = estimate_average(values, groups, values)
+    share = (values == high).mean()
+    sums = [((values[groups == g] == high) - share).sum() / 80 for g in np.unique(groups)]
+    independent = share * (1 - share) / np.sum(np.square(sums))
+    expected = share_interval(share, min(independent, 80) / ERROR_FACTOR**2)
+    np.testing.assert_allclose(ends, low + (high - low) * np.array(expected))
+    assert average == pytest.approx(values.mean())
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+@pytest.mark.parametrize(("yes", "n"), [(0, 9), (9, 9), (4, 9), (1, 30)])
+def test_shares_have_exact_intervals_at_any_confidence(yes, n, confidence):
+    expected = binomtest(yes, n).proportion_ci(confidence, "exact")
+    np.testing.assert_allclose(share_interval(yes / n, n, confidence), expected, atol=1e-12)
+
+
+def test_only_two_values_have_the_largest_variance():
+    rng = np.random.default_rng(0)
+    for values, expected in (
+        (rng.choice([2.0, 7.0], 50), True),
+        (rng.choice([2.0, 4.5, 7.0], 50), False),
+        (np.ones(9), False),
+    ):
+        given = (float(each()) for each in (values.mean, values.var, values.min, values.max))
+        assert is_two_valued(*given) is expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_standard_error_is_that_of_sums_by_groups(seed):
+    rng = np.random.default_rng(seed)
+    groups, parts = rng.integers(0, 9, 40) * 3, rng.normal(size=40)
+    sums = [parts[groups == g].sum() for g in np.unique(groups)]
+    n = len(sums)
+    assert standard_error(parts, groups) == pytest.approx(
+        np.sqrt(np.sum(np.square(sums)) * n / (n - 1))
+    )
+    assert standard_error(parts, np.zeros(40, dtype=int)) == pytest.approx(abs(parts.sum()))
+
+
+def test_folds_have_about_as_many_groups_each():
+    rng = np.random.default_rng(0)
+    groups = np.append(rng.integers(0, 57, 400), np.arange(57))
+    folds = assign_folds(groups, rng)
+    of_group = {g: set(folds[groups == g]) for g in range(57)}
+    assert all(len(each) == 1 for each in of_group.values())
+    counts = np.bincount([each.pop() for each in of_group.values()], minlength=N_FOLDS)
+    assert sorted(counts) == [5] * 3 + [6] * 7
+    assert not np.array_equal(folds, assign_folds(groups, rng))
+
+
+def fitted_boxes(seed=0, n=300):
+    """A table, boxes by fold, and why each row is outside the box of its fold, one by one."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "a": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+        "b": rng.choice(np.array([*"xyz", None], dtype=object), n),
+        "c": rng.normal(size=n),
+    }
+    y = rng.normal(size=n) + (columns["c"] > 0)
+    table = MemoryTable(columns, y, n_bins=6)
+    shape, boxes, folds = table.shape, {}, rng.integers(0, 5, n)
+    for fold in range(5):
+        box = shape.everything
+        box[rng.integers(1, 3) : shape.n_values[0] + 1] &= 1
+        box[: rng.integers(0, 3)] = 0
+        box[shape.n_values[0]] = rng.random() < 0.5
+        box[shape.offsets[1] : shape.offsets[2]] = [1, rng.random() < 0.5, 0, rng.random() < 0.5]
+        box[shape.offsets[3] - rng.integers(0, 3) - 1 :] = 0
+        boxes[fold] = box
+    reasons = np.zeros((n, 3), dtype=int)
+    for i in range(n):
+        box = boxes[folds[i]]
+        for j in range(3):
+            part = box[shape.offsets[j] : shape.offsets[j + 1]]
+            code = int(table.codes[i, j])
+            if part[code]:
+                continue
+            among = np.flatnonzero(part[: shape.n_values[j]])
+            if j == 1:
+                reasons[i, j] = OTHER
+            elif code >= shape.n_values[j]:
+                reasons[i, j] = MISSING
+            else:
+                reasons[i, j] = BELOW if code < among[0] else ABOVE
+    return table, y, folds, boxes, reasons
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_are_outside_the_box_of_their_fold_for_reasons_that_most_boxes_have(seed):
+    table, y, folds, boxes, reasons = fitted_boxes(seed)
+    fitted = CrossFit(table, y, folds, np.arange(300), boxes)
+    named = {}
+    for fold, box in boxes.items():
+        each = exclusion_reasons(box, table.shape)
+        for j, start in enumerate(table.shape.offsets[:-1]):
+            for reason in set(each[start : table.shape.offsets[j + 1]].tolist()) - {0}:
+                named.setdefault((j, reason), set()).add(fold)
+    assert fitted.ends == set(named)
+    assert fitted.rare == {end for end, some in named.items() if len(some) <= 2}
+    fitted.drop(fitted.rare)
+    assert fitted.ends == {end for end, some in named.items() if len(some) > 2}
+    assert fitted.n_named == len({j for j, _ in named})
+    assert fitted.features == sorted({j for j, _ in fitted.ends})
+    kept = np.zeros_like(reasons)
+    for j, reason in fitted.ends:
+        kept[reasons[:, j] == reason, j] = reason
+    assert_array_equal(fitted.outside, kept)
+    assert_array_equal(fitted.inside, (kept == 0).all(axis=1))
+    # A copy changes on its own.
+    before = fitted.ends.copy()
+    rows = np.arange(300) % 3 > 0
+    other = fitted.with_rows(rows)
+    other.drop({next(iter(other.ends))})
+    assert fitted.ends == before and len(other.ends) == len(before) - 1
+    assert_array_equal(fitted.outside, kept)
+    assert_array_equal(other.rows, rows)
+    # A box without the ends that were dropped has what these kept out.
+    for box in boxes.values():
+        pruned, why = other.prune_box(box, table.shape), exclusion_reasons(box, table.shape)
+        for j, start in enumerate(table.shape.offsets[:-1]):
+            for k in range(start, table.shape.offsets[j + 1]):
+                assert pruned[k] == (box[k] or (j, int(why[k])) not in other.ends)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_condition_is_judged_by_the_rows_that_it_alone_keeps_out(seed):
+    table, y, folds, boxes, _ = fitted_boxes(seed)
+    groups = np.arange(300) // 2
+    fitted = CrossFit(table, y, folds, groups, boxes)
+    fitted.drop(fitted.rare)
+    n_out = (fitted.outside > 0).sum(axis=1)
+    inside = np.flatnonzero(n_out == 0)
+    p_values = {}
+    for end in fitted.ends:
+        kept_out = np.flatnonzero((n_out == 1) & (fitted.outside[:, end[0]] == end[1]))
+        n, m = len(inside), len(kept_out)
+        gap = y[inside].mean() - y[kept_out].mean() if m else 0.0
+        parts = np.zeros(300)
+        parts[inside] = (y[inside] - y[inside].mean()) / n
+        if m:
+            parts[kept_out] = -(y[kept_out] - y[kept_out].mean()) / m
+        some = np.isin(np.arange(300), [*inside, *kept_out])
+        few = min(len(set(groups[inside])), len(set(groups[kept_out])))
+        cost = gap * m / (n + m)
+        if min(n, m) < 2:
+            expected = np.inf
+        elif cost <= 0.05 * (y[inside].mean() - y.mean()):
+            expected = 2.0 - min(cost, 0.0)
+        elif few < 2:
+            expected = np.inf
+        else:
+            expected = t.sf(gap / standard_error(parts[some], groups[some]), few - 1)
+        p_values[end] = fitted._p_value(inside, kept_out, 0.05)
+        assert p_values[end] == pytest.approx(expected)
+    units = [{end} for end in sorted(fitted.ends)]
+    worst = max(sorted(fitted.ends), key=p_values.get)
+    for level in (p_values[worst], np.inf):
+        assert not fitted.with_rows(fitted.rows)._drop_worst(units, level, 0.05)
+    other = fitted.with_rows(fitted.rows)
+    assert other._drop_worst(units, min(p_values[worst], 9.0) - 1e-9, 0.05)
+    assert fitted.ends - other.ends == {worst}
+    assert not fitted._drop_worst([], 0.0, 0.05)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_groups_of_folds_differ_by_the_error_of_their_difference(seed):
+    table, y, folds, boxes, _ = fitted_boxes(seed)
+    groups, some = np.arange(300) // 2, np.arange(300) % 4 > 0
+    one = CrossFit(table, y, folds, groups, boxes).with_rows(some)
+    other = one.with_rows(some)
+    other.drop({max(other.ends)})
+    parts = np.zeros(300)
+    for fitted, sign in ((one, 1.0), (other, -1.0)):
+        rung, rows = Rung((0,), 0, fitted), np.flatnonzero(fitted.inside & some)
+        assert_array_equal(rung.inside, rows)
+        if len(np.unique(groups[rows])) < 2:
+            assert rung.average == -np.inf
+            continue
+        assert rung.average == pytest.approx(y[rows].mean())
+        parts[rows] += sign * (y[rows] - y[rows].mean()) / len(rows)
+    expected = standard_error(parts[some], groups[some])
+    assert Rung((0,), 0, one).error(Rung((0,), 0, other)) == pytest.approx(expected)
+
+
+def test_a_search_of_some_features_has_conditions_on_no_others():
+    table, y, *_ = fitted_boxes()
+    boxes = search_features(table, y, 20, [2, 0])
+    some, target = table.only([2, 0]), standardize(y)
+    path = search_rows(some, target, 20)
+    assert len(boxes) == len(END_COSTS)
+    for box, cost in zip(boxes, END_COSTS, strict=True):
+        own = some.shape.subgroup(recommend(some, target, path, cost))
+        found = table.shape.subgroup(box)
+        assert {name: found[name] for name in found} == {name: own[name] for name in own}
+
+
+@pytest.mark.parametrize(("n_rows", "d"), [(60_000, 1), (20_000, 4), (30_000, 5), (40, 2)])
+def test_large_tables_are_permuted_less_often(n_rows, d, monkeypatch):
+    asked = []
+    monkeypatch.setattr(verdict, "_p_value", lambda *given: asked.append(given[-1]) or (1.0, 1, 1))
+    X = np.random.default_rng(0).random((n_rows, d))
+    table, path = MemoryTable(X, X[:, 0]), SimpleNamespace(most_evidence=1.0)
+    permutation_test(table, X[:, 0], 9, path, np.arange(n_rows), np.random.default_rng(0))
+    assert asked == [min(max(10_000_000 // (n_rows * d) - 1, 49), 199)]
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_effects_of_sides_are_what_the_group_has_more_than_without_them(minimize):
+    rng = np.random.default_rng(1)
+    X = rng.random((800, 3))
+    y = 2.0 * (X[:, 0] > 0.5) + 1.0 * (X[:, 2] > 0.6) + 0.3 * rng.normal(size=800)
+    y = -y if minimize else y
+    finding = find_and_judge(MemoryTable(X, y), 60, minimize=minimize, n_permutations=1)
+    effects, sign = finding.effects(), -1.0 if minimize else 1.0
+    assert list(effects) == ["x0", "x2"] and finding.minimizes == minimize
+    for name, gain in effects.items():
+        rest = finding.table.rows(finding.subgroup.without(name))
+        assert gain == pytest.approx(sign * (y[finding.rows].mean() - y[rest].mean()))
+    assert finding.average == pytest.approx(y[finding.rows].mean())
+    assert finding.table_average == finding.counted_table_average == pytest.approx(y.mean())
+    assert finding.optimism == pytest.approx(sign * (finding.average - finding.verdict.average))
+
+
+def test_a_value_at_a_limit_is_no_outlier():
+    y = np.append(np.repeat([-1.0, 1.0], 50), [10.0, -10.0, 10.0 + 1e-9])
+    limits = OutlierLimits.from_target(y, 1)
+    at = np.append(y[:100], [limits.high, limits.low, limits.high + 1e-6])
+    again = OutlierLimits.from_target(at, 1)
+    assert (again.low, again.high) == (limits.low, limits.high)
+    assert again.outliers.tolist() == [102]
+
+
+@pytest.mark.parametrize("min_rows", [1, 2, 10, 60])
+def test_folds_are_searched_for_groups_of_as_large_a_share(min_rows, monkeypatch):
+    asked = set()
+
+    def spied(table, y, least, features):
+        asked.add((len(y), least))
+        return search_features(table, y, least, features)
+
+    monkeypatch.setattr(crossfit, "search_features", spied)
+    X = np.random.default_rng(0).random((100, 2))
+    cross_fit(MemoryTable(X, X[:, 0]), X[:, 0], min_rows, np.arange(100), np.random.default_rng(0))
+    assert asked == {(100, min_rows), (90, max(1, -(-min_rows * 90 // 100)))}
+
+
+def test_the_runner_up_has_few_rows_in_common_and_a_real_evidence():
+    rng = np.random.default_rng(0)
+    X = rng.random((600, 2))
+    y = standardize(2.0 * (X[:, 0] > 0.8) + (X[:, 1] < 0.1) + 0.5 * rng.normal(size=600))
+    table = MemoryTable(X, y)
+    path = search_rows(table, y, 30)
+    shrunken = path.shrunken_mean()
+    inside = [table.shape.holds(table.codes, each) for each in path.inside]
+    for rows in (inside[shrunken.argmax()], ~inside[shrunken.argmax()], np.ones(600, dtype=bool)):
+        few = [
+            i
+            for i in np.argsort(-shrunken, kind="stable")
+            if shrunken[i] > 0.0 and (inside[i] & rows).sum() <= 0.1 * inside[i].sum()
+        ]
+        found = _runner_up(table, path, rows)
+        expected = None if not few else inside[few[0]]
+        assert (found is None) == (expected is None)
+        if found is not None:
+            assert_array_equal(table.rows(found), expected)
