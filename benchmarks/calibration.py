@@ -45,7 +45,7 @@ from benchmarks._common import (
 )
 from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.kernels import WindowMean
-from skgpb.lab.experiments.judgement import smallest_region_depth
+from skgpb.lab.experiments.judge import smallest_region_depth
 from skgpb.lab.experiments.stopping import TRIES
 
 #: Half the length of an interval of 95 %, in standard deviations.

@@ -104,7 +104,7 @@ class BestSubgroup(BaseEstimator):
     >>> y = 2 * ((X[:, 0] > 0.6) & (X[:, 1] < 0.3)) + rng.normal(size=2000)
     >>> search = BestSubgroup(min_rows=0.08).fit(X, y)
     >>> search.where_
-    'x0 >= 0.664 and x1 < 0.299'
+    'x0 >= 0.6018 and x1 < 0.299'
     >>> search.verdict_
     'real'
     >>> search.predict([[0.9, 0.1, 0.5], [0.1, 0.1, 0.5]])
