@@ -307,7 +307,7 @@ def resume_checkpoint(
     adopt_state(optimizer, kept, later)
     # What the file and the constructor have in common was not set during the run, although objects
     # that scipy.stats returns are never equal.
-    run = optimizer._run
+    run = optimizer.run_
     run.seen = {
         name: value if name in later else getattr(optimizer, name)
         for name, value in run.seen.items()

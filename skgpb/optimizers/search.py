@@ -1168,8 +1168,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def predict_within_limits(self, X: Settings) -> np.ndarray:
         """Return the probability (n_samples,) that all ``limits`` hold at points; 1 without limits.
 
-        It is for the outcomes without the noise of a measurement, independent of each other, and
-        averaged over models of each outcome if kernels are learned.
+        Outcomes have no noise, are independent, and averages over models if kernels are learned.
 
         Parameters
         ----------

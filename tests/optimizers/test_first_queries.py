@@ -189,7 +189,7 @@ def test_a_history_of_one_split_leaves_the_other_splits_to_be_tried():
 def test_distinct_places_are_counted_no_further_than_needed():
     places = iter([np.array([[0.0, 1.0]]), np.array([[-0.0, 1.0]]), np.array([[2.0, 1.0]])] * 2)
     assert not are_fewer(2, places)
-    assert len(list(places)) == 2  # the fourth says that there are enough
+    assert len(list(places)) == 3  # the third says that there are enough
     assert are_fewer(3, [np.zeros(1), np.ones(1), np.zeros(1)])
     assert not are_fewer(0, [])
 
