@@ -819,7 +819,9 @@ class OffAt:
     """An objective that raises, or returns None, at the calls of the given numbers."""
 
     def __init__(self, answer: Any, numbers: Any, raises: bool = True) -> None:
-        self.answer, self.numbers, self.raises = answer, numbers, raises
+        self.answer: Any = answer
+        self.numbers: Any = numbers
+        self.raises: bool = raises
         self.asked: list[Any] = []
 
     def __call__(self, query: Any) -> Any:
@@ -845,11 +847,11 @@ class InOrder(Executor):
 
     def __init__(self, order: Iterable[int], num_workers: int) -> None:
         self.num_workers = num_workers
-        self.futures: list[Future] = []
+        self.futures: list[Future[Any]] = []
         self._order = list(order)
         self._tasks: list[tuple] = []
 
-    def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:
+    def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Queue a task; a worker runs it when its turn comes in the order."""
         self.futures.append(_Awaited(self._arrive))
         self._tasks.append((function, args, kwargs))

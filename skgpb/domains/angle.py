@@ -56,7 +56,7 @@ class Angle(Side):
 
     def __init__(self, low: float = 0.0, high: float = 360.0, step: float | None = None) -> None:
         self.low, self.high = check_bounds([(low, high)], "low, high")[0].tolist()
-        self.ends = self.low, self.high
+        self.ends: tuple[float, float] = self.low, self.high
         self._steps = None if step is None else Steps(low, high, step)
         self.step = None if step is None else float(step)
 

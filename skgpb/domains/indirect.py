@@ -176,7 +176,9 @@ class QuerySet(ArmSet):
         space: ParameterSpace | None = None,
     ) -> None:
         self.A: np.ndarray = np.ascontiguousarray(A)
-        self.kernel, self.cost, self.box = kernel, cost, box
+        self.kernel: Any = kernel
+        self.cost: Any = cost
+        self.box: np.ndarray | None = box
         super().__init__(kernel.queries(self.A), box_around(A) if box is None else box, space=space)
         self.costs: np.ndarray = self.costs_of(self.A)
         # Each candidate is one object, however often it is asked.
@@ -343,7 +345,10 @@ class PointSet(ArmSet):
         *,
         finite: bool = False,
     ) -> None:
-        self.points, self.kernel, self.shape, self.finite = points, kernel, shape, finite
+        self.points: np.ndarray = points
+        self.kernel: Any = kernel
+        self.shape: tuple[int, ...] | None = shape
+        self.finite: bool = finite
         super().__init__(kernel.points(points), bounds, space=space)
 
     def values_from(self, draws: np.ndarray) -> np.ndarray:

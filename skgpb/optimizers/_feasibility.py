@@ -305,8 +305,8 @@ class SuccessProbabilities:
         self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
         never = np.unique(asked[succeeded == 0.0], axis=0)
         #: Rows that were answered, and rows that failed and were never answered, as bytes.
-        self.answered = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
-        self.always_failed = {row.tobytes() for row in never + 0.0} - self.answered
+        self.answered: set[bytes] = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
+        self.always_failed: set[bytes] = {row.tobytes() for row in never + 0.0} - self.answered
 
     @property
     def depends_on_query(self) -> bool:

@@ -247,16 +247,18 @@ class Run:
     query_space: ParameterSpace | None
 
     def __init__(self, given: dict[str, Any], seen: dict[str, Any]) -> None:
-        self.params = SimpleNamespace(**given)
-        self.parameters = self.newest = {name: given[name] for name in seen}
+        self.params: SimpleNamespace = SimpleNamespace(**given)
+        self.parameters: dict[str, Any] = {name: given[name] for name in seen}
+        self.newest: dict[str, Any] = self.parameters
         self.seen = seen
         self.unwarned: list[str] = []
-        self.sign = Sign(given["direction"] == "minimize")
+        self.sign: Sign = Sign(given["direction"] == "minimize")
         self.seed: Any = None
         self.evaluations: Evaluations = Evaluations()
         self.events: list[Event] = []
         self.history: list[tuple[Any, ...]] = []
-        self.n_told = self.n_fitted = 0
+        self.n_told: int = 0
+        self.n_fitted: int = 0
         self.pending: dict[Any, int | None] = {}
         self.failures: list[tuple[int, Any, str]] = []
         # Models of failures, by the numbers of answers and failures.

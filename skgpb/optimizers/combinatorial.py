@@ -130,7 +130,7 @@ class CostTable:
         self, costs: Sequence[ArrayLike], budget: float, tie: float = TIE_TOLERANCE
     ) -> None:
         self.tie = tie
-        self.costs = [np.asarray(each, dtype=np.float64) for each in costs]
+        self.costs: list[np.ndarray] = [np.asarray(each, dtype=np.float64) for each in costs]
         if not self.costs:
             raise ValueError("there must be at least one campaign")
         for i, each in enumerate(self.costs):
@@ -145,15 +145,15 @@ class CostTable:
         if not 0.0 <= budget < np.inf:
             raise ValueError(f"budget must be finite and not negative, got {budget!r}")
         least = sum(each.min() for each in self.costs)
-        self.slack = COST_TOLERANCE * budget
-        self.limit = budget + self.slack
+        self.slack: float = COST_TOLERANCE * budget
+        self.limit: float = budget + self.slack
         if least > self.limit:
             raise ValueError(
                 f"no allocation fits: the cheapest arms of all campaigns cost {least:g} together, "
                 f"the budget is {budget:g}"
             )
-        self.flat = np.ascontiguousarray(np.concatenate(self.costs))
-        self.starts = np.cumsum([0] + [len(each) for each in self.costs], dtype=np.intp)
+        self.flat: np.ndarray = np.ascontiguousarray(np.concatenate(self.costs))
+        self.starts: np.ndarray = np.cumsum([0] + [len(each) for each in self.costs], dtype=np.intp)
 
     def best(
         self, values: NDArray[np.float64], allowed: NDArray[np.bool_] | None = None

@@ -66,7 +66,8 @@ class AnswerModel:
     def __init__(
         self, regressor: OnlineGaussianProcessRegressor, A: np.ndarray, kernel: Kernel | None = None
     ) -> None:
-        self.regressor, self._A = regressor, A
+        self.regressor: OnlineGaussianProcessRegressor = regressor
+        self._A = A
         if kernel is not None:
             regressor._start(kernel, A.shape[1], origin_of(kernel, box_around(A))).track(A)
 

@@ -100,7 +100,8 @@ class Expression:
     states: Mapping[str, State]
 
     def __init__(self, text: str) -> None:
-        self.text, self.operands = text.strip(), list[Any]()
+        self.text: str = text.strip()
+        self.operands: list[Any] = []
         if len(self.text) > self.longest:
             raise ValueError(
                 f"a {self.what} has at most {self.longest} characters, got {len(self.text)}"

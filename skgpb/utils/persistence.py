@@ -402,7 +402,7 @@ class Seal:
 
     def __init__(self) -> None:
         self._sum = hashlib.sha256()
-        self.is_begun = False
+        self.is_begun: bool = False
 
     def copy(self) -> Seal:
         """Return a copy, which goes on by itself."""

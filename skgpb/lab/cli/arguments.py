@@ -97,9 +97,11 @@ def _number(holds: Callable[[float], bool], kind: str) -> Callable[[str], float]
 
 
 # The square must be finite too, because a standard deviation becomes a variance.
-not_negative = _number(lambda x: x >= 0.0 and math.isfinite(x * x), "a finite number >= 0")
-positive = _number(lambda x: 0.0 < x < math.inf, "a finite number > 0")
-share = _number(lambda x: 0.0 < x < 1.0, "a number > 0 and < 1")
+not_negative: Callable[[str], float] = _number(
+    lambda x: x >= 0.0 and math.isfinite(x * x), "a finite number >= 0"
+)
+positive: Callable[[str], float] = _number(lambda x: 0.0 < x < math.inf, "a finite number > 0")
+share: Callable[[str], float] = _number(lambda x: 0.0 < x < 1.0, "a number > 0 and < 1")
 
 
 def add_stop(parser: Any) -> None:

@@ -52,7 +52,7 @@ class Campaigns:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._read()
 
     @classmethod

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from math import sqrt
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from skgpb.lab.experiments.answers import format_range, noise_variance, read_range
 from skgpb.lab.experiments.blocks import read_block
@@ -253,35 +253,35 @@ class Experiment:
 
     # -- the notebook -----------------------------------------------------------------------
 
-    exclusive = _written(Notebook.exclusive)
-    ask = _written(Notebook.ask)
-    tell = _written(Notebook.tell)
-    fail = _written(Notebook.fail)
-    skip = _written(Notebook.skip)
-    repeat = _written(Notebook.repeat)
-    add_table = _written(Notebook.add_table)
-    annotate = _written(Notebook.annotate)
-    correct = _written(Notebook.correct)
-    undo = _written(Notebook.undo)
-    change = _written(Notebook.change)
-    history = _written(Notebook.history)
-    pending = _written(Notebook.pending)
-    changes = _written(Notebook.changes)
-    left_out = _written(Notebook.left_out)
+    exclusive: Final = _written(Notebook.exclusive)
+    ask: Final = _written(Notebook.ask)
+    tell: Final = _written(Notebook.tell)
+    fail: Final = _written(Notebook.fail)
+    skip: Final = _written(Notebook.skip)
+    repeat: Final = _written(Notebook.repeat)
+    add_table: Final = _written(Notebook.add_table)
+    annotate: Final = _written(Notebook.annotate)
+    correct: Final = _written(Notebook.correct)
+    undo: Final = _written(Notebook.undo)
+    change: Final = _written(Notebook.change)
+    history: Final = _written(Notebook.history)
+    pending: Final = _written(Notebook.pending)
+    changes: Final = _written(Notebook.changes)
+    left_out: Final = _written(Notebook.left_out)
 
     # -- the judge --------------------------------------------------------------------------
 
-    best = _said(Judge.best)
-    gap = _said(Judge.gap)
-    may_stop = _said(Judge.may_stop)
-    expect = _said(Judge.expect)
-    why = _said(Judge.why)
-    surprise = _said(Judge.surprise)
-    surprises = _said(Judge.surprises)
-    questionable = _said(Judge.questionable)
-    replicates = _said(Judge.replicates)
-    blocks = _said(Judge.blocks)
-    trade_offs = _said(Judge.trade_offs)
+    best: Final = _said(Judge.best)
+    gap: Final = _said(Judge.gap)
+    may_stop: Final = _said(Judge.may_stop)
+    expect: Final = _said(Judge.expect)
+    why: Final = _said(Judge.why)
+    surprise: Final = _said(Judge.surprise)
+    surprises: Final = _said(Judge.surprises)
+    questionable: Final = _said(Judge.questionable)
+    replicates: Final = _said(Judge.replicates)
+    blocks: Final = _said(Judge.blocks)
+    trade_offs: Final = _said(Judge.trade_offs)
 
     # -- the definition ---------------------------------------------------------------------
 

@@ -193,11 +193,13 @@ class Notebook:
 
     def _take_notes(self, notes: dict[str, Any]) -> None:
         """Set the fields from the notes in a file; a run saved from Python has no notes."""
-        self.labels = {name: to_one_line(str(notes.get(name, ""))) for name in LABELS}
+        self.labels: dict[str, str] = {
+            name: to_one_line(str(notes.get(name, ""))) for name in LABELS
+        }
         # Numbers of the entries that events of the run began, in order; the largest number so far.
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
-        self.block = to_one_line(str(notes.get("block", "")))
+        self.block: str = to_one_line(str(notes.get("block", "")))
         self.range: AnswerRange = read_range(notes.get("answer_range", ""))
         score = str(notes.get("score", ""))
         self.score = Score(score) if score else None

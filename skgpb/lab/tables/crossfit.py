@@ -107,7 +107,8 @@ class CrossFit:
         groups: np.ndarray,
         boxes: dict[int, np.ndarray],
     ) -> None:
-        self.y, self.groups = y, groups
+        self.y: np.ndarray = y
+        self.groups: np.ndarray = groups
         self.rows: np.ndarray = np.ones(len(y), dtype=bool)
         self.outside: np.ndarray = np.zeros(table.codes.shape, dtype=np.uint8)
         named: Counter[End] = Counter()

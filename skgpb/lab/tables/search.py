@@ -485,7 +485,9 @@ class RowSides(Sides):
     def __init__(self, table: MemoryTable, target: np.ndarray) -> None:
         shape, weights = table.shape, np.ones(table.n_rows)
         super().__init__(table.codes, shape.offsets, shape.n_values, shape.ordered, weights)
-        self.table, self.shape, self.target = table, shape, target
+        self.table: MemoryTable = table
+        self.shape: Shape = shape
+        self.target: np.ndarray = target
         ends = target.min(), target.max()
         self._is_two_valued = bool(np.isin(target, ends).all())
         self.begin(shape.everything)
@@ -620,7 +622,7 @@ class QueriedSides:
         self._counts, self._totals, self._errors = self.ask(inside)
 
     #: Variance inside, in units of that of the table: answers have only counts and averages.
-    variance = 1.0
+    variance: float = 1.0
 
     @property
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
