@@ -176,10 +176,10 @@ class OutcomeConstraints:
     Parameters
     ----------
     limits : list of tuples (low, high, process)
-        The ends of each limit, and the posterior of its outcome, or its average over models.
+        The ends of each limit, and the posterior of its outcome.
     """
 
-    def __init__(self, limits: Sequence[tuple[float, float, Any]]) -> None:
+    def __init__(self, limits: list[tuple[float, float, GaussianProcess]]) -> None:
         self._limits = limits
 
     def probability(self, row_sets: RowSets) -> np.ndarray:

@@ -843,23 +843,19 @@ class OutcomeModels:
         return self._make(self._feedback.row_kernel(), options=own)
 
     def constraints(
-        self, run: Run, options: ModelOptions, expecting: bool = False, averaged: bool = False
+        self, run: Run, options: ModelOptions, expecting: bool
     ) -> OutcomeConstraints | None:
         """Return the limits of a run with their posteriors; None if no outcome was measured.
 
-        With ``expecting`` these are given the expected answers to the queries being evaluated, and
-        with ``averaged`` they are averages over models, for the probabilities that users read.
+        With ``expecting`` these are given the expected answers to the queries being evaluated.
         """
         if not run.n_observations:
             return None
         pending = run.evaluating if expecting else []
         row_sets = [self._queries.rows_of_query(query) for query in pending]
-        known: list[tuple[float, float, Any]] = []
+        known = []
         for name, ends in checked_limits(run.params.limits).items():
             if not (model := self.model_of(name, run, options)).n_answers:
-                continue
-            if averaged and model.mixture is not None:
-                known.append((*ends, model.mixture))
                 continue
             noises = np.full(len(pending), model.alpha + model.model_noise)
             *_, expected = self._known[name]

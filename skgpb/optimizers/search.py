@@ -1154,7 +1154,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
             each |= dict.fromkeys(("mean", "std", "probability"))
             if model.n_answers:
-                mean, std = (model.mixture or model.process).moments(row_sets, std=True)
+                mean, std = model.process.moments(row_sets, std=True)
                 hold = probability_between(low, high, mean, std)
                 each |= {
                     "mean": float(mean[0]),
@@ -1168,7 +1168,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def predict_within_limits(self, X: Settings) -> np.ndarray:
         """Return the probability (n_samples,) that all ``limits`` hold at points; 1 without limits.
 
-        Outcomes have no noise, are independent, and averages over models if kernels are learned.
+        It is for the outcomes without the noise of a measurement, independent of each other.
 
         Parameters
         ----------
@@ -1176,8 +1176,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             Points, as for :meth:`predict`.
         """
         check_is_fitted(self, "bounds_")
-        run, rows = self.run_, self._rows_of(self._inputs.points(X))
-        limits = self._outcomes.constraints(run, self._model.options, averaged=True)
+        rows, limits = self._rows_of(self._inputs.points(X)), self._feasibility().limits
         return np.ones(len(rows)) if limits is None else limits.probability(rows)
 
 

@@ -130,9 +130,7 @@ def test_weights_are_naive_probabilities_times_improvements(rule, kernel):
     some = hold > 0.05
     assert some.sum() > 20 and not some.all()
     assert_allclose(found[some], expected[some], rtol=1e-8, atol=1e-8)
-    assert_allclose(optimizer._feasibility().limits.probability(ARMS), hold, atol=1e-8)
-    if kernel is not None:  # otherwise averaged over models
-        assert_allclose(optimizer.predict_within_limits(ARMS), hold, atol=1e-8)
+    assert_allclose(optimizer.predict_within_limits(ARMS), hold, atol=1e-8)
 
 
 def test_pending_queries_teach_limits_what_is_expected():
@@ -475,21 +473,3 @@ def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     best = kept[int(optimizer.predict_query(kept).argmax())]
     assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]
     assert optimizer._prediction_note(best) == {}
-
-
-def test_probabilities_that_are_said_are_averages_over_models_of_the_outcome():
-    rng, limit = np.random.default_rng(5), 0.4
-    search = EIOptimizer(bounds=[(0, 1)] * 2, limits={"heat": (None, limit)}, random_state=0)
-    for x in rng.random((20, 2)):
-        search.tell(x, float(x.sum()), outcomes={"heat": float(np.floor(4 * x[0]) / 4)})
-    X = rng.random((30, 2))
-    model = search._outcomes.model_of("heat", search.run_, search._model.options)
-    each = [gp.moments(search._rows_of(X), std=True) for gp in model.mixture.processes]
-    weights, (means, stds) = model.mixture.weights, map(np.array, zip(*each, strict=True))
-    mean = weights @ means
-    std = np.sqrt(weights @ (stds**2 + (means - mean) ** 2) + model.mixture.least)
-    found = search.predict_within_limits(X)
-    assert_allclose(found, norm.cdf((limit - mean) / std), rtol=1e-8, atol=1e-12)
-    best = search.recommend()
-    (at_best,) = search._limits_at(best)
-    assert_allclose(at_best["probability"], search.predict_within_limits(best.points)[0], rtol=1e-8)
