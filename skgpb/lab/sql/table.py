@@ -27,7 +27,7 @@ from skgpb.lab.sql.edges import (
 from skgpb.lab.tables import Levels, Moments
 from skgpb.lab.tables.checks import missing_code
 from skgpb.lab.tables.conditions import Categories, Condition, Range, Subgroup, format_literal
-from skgpb.lab.tables.verdict import is_two_valued
+from skgpb.lab.tables.levels import is_two_valued
 
 # Approximate number of rows of the sample by which quantiles and categories are found.
 ROWS_FOR_LEVELS = 200_000

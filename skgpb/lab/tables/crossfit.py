@@ -45,7 +45,7 @@ from scipy.stats import t as student
 
 from skgpb.lab.tables.levels import Shape
 from skgpb.lab.tables.memory import MemoryTable
-from skgpb.lab.tables.search import recommend, search_rows, standardize
+from skgpb.lab.tables.search import RowSides, search_rows, simplify_box, standardize
 
 N_FOLDS = 10
 # Largest p-value of a feature in the first test, of all features together in the last test, and of
@@ -120,6 +120,8 @@ class CrossFit:
                 self.outside[left_out, j] = of_levels[table.codes[left_out, j]]
                 named.update((j, int(reason)) for reason in np.unique(of_levels) if reason)
         self.n_named: int = len({j for j, _ in named})
+        # The number of features on which each row is outside.
+        self._n_outside: np.ndarray = np.count_nonzero(self.outside, axis=1)
         self.ends: set[End] = set(named)
         self.rare: set[End] = {end for end, n in named.items() if 2 * n <= len(boxes)}
 
@@ -127,6 +129,7 @@ class CrossFit:
         """Return a copy that tests conditions by these rows only, shape (n_rows,) of bool."""
         some = copy(self)
         some.rows, some.outside, some.ends = rows, self.outside.copy(), set(self.ends)
+        some._n_outside = self._n_outside.copy()
         return some
 
     @property
@@ -137,14 +140,16 @@ class CrossFit:
     @property
     def inside(self) -> np.ndarray:
         """True if a row is inside the box of the search without it, shape (n_rows,) of bool."""
-        return np.count_nonzero(self.outside, axis=1) == 0
+        return self._n_outside == 0
 
     def drop(self, ends: set[End]) -> None:
         """Drop these conditions."""
         self.ends -= ends
         for j, reason in ends:
             column = self.outside[:, j]
-            column[column == reason] = 0
+            dropped = column == reason
+            column[dropped] = 0
+            self._n_outside -= dropped
 
     def drop_features(self, level: float, little: float) -> None:
         """Drop features, the least significant first, until each is significant and has an effect.
@@ -177,7 +182,7 @@ class CrossFit:
 
         Return False, and drop nothing, if all of them are significant.
         """
-        n_out = np.where(self.rows, np.count_nonzero(self.outside, axis=1), -1)
+        n_out = np.where(self.rows, self._n_outside, -1)
         inside, single = np.flatnonzero(n_out == 0), np.flatnonzero(n_out == 1)
         feature = (self.outside[single] > 0).argmax(axis=1)
         reason = self.outside[single, feature]
@@ -209,7 +214,7 @@ class CrossFit:
         error = standard_error(
             np.concatenate(deviations), self.groups[np.concatenate([inside, kept_out])]
         )
-        few = min(len(np.unique(self.groups[rows])) for rows in (inside, kept_out))
+        few = min(count_groups(self.groups[rows]) for rows in (inside, kept_out))
         if few < 2:
             return math.inf
         return float(student.sf((mean - other) / error, few - 1)) if error else 0.0
@@ -248,20 +253,28 @@ def search_features(
     """Return the best boxes (size,) with conditions on these features, by costs of an end."""
     some, target, shape = table.only(features), standardize(y), table.shape
     path = search_rows(some, target, min_rows)
-    boxes = []
-    for end_cost in END_COSTS:
-        best, box = recommend(some, target, path, end_cost), shape.everything
+    sides, pruned, boxes = RowSides(some, target), {}, []
+    for end_cost in END_COSTS[::-1]:
+        # An end that a low cost removes is removed by a higher one as well.
+        best = path.best(end_cost)
+        inside = pruned.get(best, path.inside[best])
+        pruned[best] = inside = simplify_box(inside, some.shape, sides.ask, end_cost)
+        box = shape.everything
         for i, j in enumerate(features):
-            part = best[some.shape.offsets[i] : some.shape.offsets[i + 1]]
+            part = inside[some.shape.offsets[i] : some.shape.offsets[i + 1]]
             box[shape.offsets[j] : shape.offsets[j + 1]] = part
         boxes.append(box)
-    return boxes
+    return boxes[::-1]
+
+
+def count_groups(groups: np.ndarray) -> int:
+    """Return the number of different groups, which are numbers from 0 on, of rows (n,)."""
+    return int(np.count_nonzero(np.bincount(groups)))
 
 
 def standard_error(deviations: np.ndarray, groups: np.ndarray) -> float:
     """Return the standard error of a sum of deviations (n,), independent only between groups."""
-    _, numbers = np.unique(groups, return_inverse=True)
-    sums = np.bincount(numbers, deviations)
+    sums = np.bincount(groups, deviations)[np.bincount(groups) > 0]
     return math.sqrt(float(sums @ sums) * len(sums) / max(len(sums) - 1, 1))
 
 
@@ -319,7 +332,7 @@ class Rung:
     @cached_property
     def average(self) -> float:
         """Average of the target over the held-out rows inside; -inf if it has no error."""
-        if len(np.unique(self.fitted.groups[self.inside])) < 2:
+        if count_groups(self.fitted.groups[self.inside]) < 2:
             return -math.inf
         return float(self.fitted.y[self.inside].mean())
 

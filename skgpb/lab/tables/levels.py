@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -248,3 +249,11 @@ class Shape:
             if side is not None:
                 sides[levels.name] = side
         return Subgroup.from_sides(sides)
+
+
+def is_two_valued(mean: float, variance: float, low: float, high: float) -> bool:
+    """Return whether all values are ``low`` or ``high``: only then is the variance that large.
+
+    ``low`` and ``high`` are the smallest and the largest value.
+    """
+    return low < high and math.isclose(variance, (mean - low) * (high - mean), rel_tol=1e-9)

@@ -42,7 +42,7 @@ import numpy as np
 
 from skgpb._core._sides import LEAST_GAIN, Sides, best_move, best_pairs
 from skgpb.lab.tables.conditions import Subgroup
-from skgpb.lab.tables.levels import Levels, Moments, Shape
+from skgpb.lab.tables.levels import Levels, Moments, Shape, is_two_valued
 from skgpb.lab.tables.memory import MemoryTable
 from skgpb.lab.tables.source import Table
 
@@ -409,15 +409,10 @@ def _coarse(n: np.ndarray, totals: np.ndarray, levels: Levels) -> np.ndarray:
     return bins
 
 
-def recommend(
-    table: MemoryTable, target: np.ndarray, found: SubgroupPath, end_cost: float = 1.0
-) -> np.ndarray:
-    """Return the best box of a search without its unnecessary ends, shape (size,).
-
-    ``end_cost`` is as in :meth:`SubgroupPath.evidence`.
-    """
-    best = found.inside[found.best(end_cost)]
-    return simplify_box(best, table.shape, RowSides(table, target).ask, end_cost)
+def recommend(table: MemoryTable, target: np.ndarray, found: SubgroupPath) -> np.ndarray:
+    """Return the best box of a search without its unnecessary ends, shape (size,)."""
+    best = found.inside[found.best()]
+    return simplify_box(best, table.shape, RowSides(table, target).ask)
 
 
 def simplify_box(
@@ -488,8 +483,8 @@ class RowSides(Sides):
         self.table: MemoryTable = table
         self.shape: Shape = shape
         self.target: np.ndarray = target
-        ends = target.min(), target.max()
-        self._is_two_valued = bool(np.isin(target, ends).all())
+        # Of a constant target, which is zero everywhere, no variance matters.
+        self._is_two_valued = is_two_valued(0.0, 1.0, float(target.min()), float(target.max()))
         self.begin(shape.everything)
 
     def begin(self, inside: np.ndarray, flat: np.ndarray | None = None) -> None:

@@ -37,6 +37,7 @@ import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import t as student
 
+from skgpb.lab.tables.levels import is_two_valued
 from skgpb.lab.tables.memory import MemoryTable
 from skgpb.lab.tables.search import SubgroupPath, search_rows, standardize
 
@@ -292,14 +293,6 @@ def not_above(
     """
     average = sign * min(sign * average, sign * chosen)
     return average, (min(interval[0], average), max(interval[1], average))
-
-
-def is_two_valued(mean: float, variance: float, low: float, high: float) -> bool:
-    """Return whether all values are ``low`` or ``high``: only then is the variance that large.
-
-    ``low`` and ``high`` are the smallest and the largest value.
-    """
-    return low < high and math.isclose(variance, (mean - low) * (high - mean), rel_tol=1e-9)
 
 
 def share_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:

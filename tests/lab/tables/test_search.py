@@ -195,7 +195,7 @@ def test_a_category_lies_beyond_no_other_whatever_their_order(seed):
         low = next(edge for edge in table.levels[1].edges if edge > 0.49)
         box = Subgroup.from_sides({"shop": Categories((names[2], names[3])), "x": Range(low=low)})
         inside = recommend(
-            table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=lambda _: 0)
+            table, y, SimpleNamespace(inside=[table.shape.inside(box)], best=lambda: 0)
         )
         found.append(table.rows(table.shape.subgroup(inside)).tolist())
     assert found[0] == found[1] == found[2]
@@ -214,7 +214,7 @@ def test_missing_values_are_kept_out_only_where_they_average_less(low):
     box = Subgroup.from_sides({"x": Range(low=edge), "other": Range()})
     inside = table.shape.inside(box)
     inside[table.shape.offsets[2] - 1] = 0
-    inside = recommend(table, y, SimpleNamespace(inside=[inside], best=lambda _: 0))
+    inside = recommend(table, y, SimpleNamespace(inside=[inside], best=lambda: 0))
     assert inside[table.shape.offsets[2] - 1] == (not low)
 
 

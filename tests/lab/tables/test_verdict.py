@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy.stats import binom, binomtest, t
 
 from skgpb.lab.tables import MemoryTable, crossfit, verdict
+from skgpb.lab.tables.conditions import Categories, Subgroup
 from skgpb.lab.tables.crossfit import (
     ABOVE,
     BELOW,
@@ -28,7 +29,8 @@ from skgpb.lab.tables.crossfit import (
     standard_error,
 )
 from skgpb.lab.tables.finding import _runner_up, find_and_judge
-from skgpb.lab.tables.search import recommend, search_rows, standardize
+from skgpb.lab.tables.levels import is_two_valued
+from skgpb.lab.tables.search import RowSides, search_rows, simplify_box, standardize
 from skgpb.lab.tables.verdict import (
     CONFIDENCE,
     ERROR_FACTOR,
@@ -39,7 +41,6 @@ from skgpb.lab.tables.verdict import (
     _correct_skewness,
     estimate_average,
     grouped_permutation,
-    is_two_valued,
     permutation_test,
     share_interval,
 )
@@ -465,9 +466,9 @@ def test_each_fold_is_judged_by_the_group_that_the_others_choose(monkeypatch):
 def _rung(y, inside, groups=None, **options):
     """Return a group whose held-out rows are ``inside``, of a table with one feature."""
     groups = np.arange(len(y)) if groups is None else groups
-    table = MemoryTable(np.arange(len(y))[:, None], y)
-    fitted = CrossFit(table, y, np.zeros(len(y), dtype=int), groups, {})
-    fitted.outside[:, 0] = ~inside
+    table = MemoryTable({"x": np.where(inside, "in", "out").astype(object)}, y)
+    box = table.shape.inside(Subgroup.from_sides({"x": Categories(("in",))}))
+    fitted = CrossFit(table, y, np.zeros(len(y), dtype=int), groups, {0: box})
     return Rung((0,), 0, fitted, **options)
 
 
@@ -776,7 +777,8 @@ def test_a_search_of_some_features_has_conditions_on_no_others():
     path = search_rows(some, target, 20)
     assert len(boxes) == len(END_COSTS)
     for box, cost in zip(boxes, END_COSTS, strict=True):
-        own = some.shape.subgroup(recommend(some, target, path, cost))
+        best, sides = path.inside[path.best(cost)], RowSides(some, target)
+        own = some.shape.subgroup(simplify_box(best, some.shape, sides.ask, cost))
         found = table.shape.subgroup(box)
         assert {name: found[name] for name in found} == {name: own[name] for name in own}
 
