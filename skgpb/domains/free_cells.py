@@ -73,7 +73,7 @@ class FreeCells(ArmSet):
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
-        self._periodic = np.array([axis.is_periodic for axis in axes] or [False])
+        self._periodic = np.array([False]) if space is None else space.periodic
         self.center_bounds: list[np.ndarray] = [self._bounds_of_centers(side) for side in sizes]
         each = max(n // len(sizes), 2 * defaults.N_CENTERS)
         fills = len(bounds) <= defaults.GRID_DIMENSIONS

@@ -100,10 +100,6 @@ class Numeric(Side):
         values = np.log(values) if self.log else values
         return np.clip((values - low) / (high - low), 0.0, 1.0)
 
-    def nearest_coordinates(self, values: np.ndarray) -> np.ndarray:
-        """Return the coordinates (n,) of the possible values nearest to numbers (n,)."""
-        return self.columns(self._coordinates(values))[:, 0]
-
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Return the kernel's columns (n, 1) of coordinates (n,)."""
         return (u if self.step is None else self._coordinates(self._values(u)))[:, None]

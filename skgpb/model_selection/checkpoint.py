@@ -56,10 +56,8 @@ class Checkpoint:
     n_iter: int
 
     def __init__(self, path: str | os.PathLike[str], resume: bool, search: dict[str, Any]) -> None:
-        self._path, self._search = (
-            path,
-            {name: describe_value(each) for name, each in search.items()},
-        )
+        self._path = path
+        self._search = {name: describe_value(each) for name, each in search.items()}
         self._fits: dict[str, list[dict[str, Any]]] = {}
         self._asked: set[str] = set()
         self.seed = None

@@ -137,7 +137,7 @@ def stop_rule(stop: Any) -> StopRule:
     if isinstance(stop, StopRule):
         return stop
     if stop is None:
-        return FunctionRule(_never)
+        return FunctionRule(lambda _: False)
     if isinstance(stop, type) and issubclass(stop, StopRule):
         raise TypeError(f"stop must be a rule and not its class, such as {stop.__name__}(...)")
     if not callable(stop):
@@ -146,10 +146,6 @@ def stop_rule(stop: Any) -> StopRule:
             f"{stop!r}"
         )
     return FunctionRule(stop)
-
-
-def _never(optimizer: Any) -> bool:
-    return False
 
 
 @dataclass(eq=False, repr=False)

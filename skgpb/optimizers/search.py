@@ -208,10 +208,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         level, error = self._model.alpha, self._model.model_noise
         costs, noises = self._cost_model.costs_and_noises(level)
         noises = noises + error
-        row_sets, stage = (
-            [self.domain_.rows_of_query(query) for query in pending],
-            self._stage(len(pending)),
-        )
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        stage = self._stage(len(pending))
         expected = self._noises_of(pending) if pending else noises[:0]
         known = self._cache.joint_posterior(pending, row_sets, expected)
         return Round.before(known, self._model.process, noises, costs, *stage)

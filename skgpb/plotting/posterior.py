@@ -151,10 +151,8 @@ class PosteriorDisplay(drawing.Display):
             value_name = f"reward of {campaign}"
         drawing.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = (
-            drawing.resolve_names(optimizer, feature_names),
-            drawing.feature_axes(optimizer),
-        )
+        names = drawing.resolve_names(optimizer, feature_names)
+        sides = drawing.feature_axes(optimizer)
         drawn = drawing.feature_indices(
             range(min(d, 2)) if features is None else features, names, most=2
         )

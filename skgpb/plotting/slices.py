@@ -152,10 +152,8 @@ class SliceDisplay(drawing.Display):
         check_is_fitted(optimizer, "bounds_")
         drawing.check_has_posterior(optimizer)
         d = optimizer.n_features_in_
-        names, sides = (
-            drawing.resolve_names(optimizer, feature_names),
-            drawing.feature_axes(optimizer),
-        )
+        names = drawing.resolve_names(optimizer, feature_names)
+        sides = drawing.feature_axes(optimizer)
         if features is None:
             features = range(d)
             if d > MOST_PANELS:

@@ -24,7 +24,7 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     cells have a closed form. With ``main_effects`` single axes have an effect of their own, if the
     space has several.
     """
-    if not _has_lists(space):
+    if not space.has_lists:
         return _by_axis(box_kernel(space.bounds, smooth, main_effects), space.groups)
     side, n = np.diff(space.bounds)[:, 0], space.n_axes
     limits: Any = np.outer(side, defaults.LENGTH_LIMITS)
@@ -46,11 +46,6 @@ def default_kernel(space: Any, smooth: bool = False, main_effects: bool = False)
     return amplitude * shape(scales, limits, groups=space.groups)
 
 
-def _has_lists(space: Any) -> bool:
-    """Return whether values of a side are unevenly apart, as those of lists and integers."""
-    return any(axis.uses_columns and not axis.is_periodic for _, axis in space.axes)
-
-
 def _by_axis(kernel: Any, groups: np.ndarray) -> Kernel:
     """Return a default kernel of a box, with its length scales shared by the columns of an axis."""
     shape = kernel.k2
@@ -68,7 +63,7 @@ def default_model(space: Any, main_effects: bool = True) -> tuple[Kernel, Prior]
     Without lists and integers the prior is that of a box of numbers.
     """
     kernel, n = default_kernel(space, main_effects=main_effects), space.n_axes
-    if not _has_lists(space):
+    if not space.has_lists:
         return kernel, default_prior(space.bounds, main_effects)
     spread = [defaults.AMPLITUDE_SPREAD, *[defaults.SETTINGS_LENGTH_SPREAD] * n]
     if main_effects and n > 1:
