@@ -5,24 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
+from columns import COLUMNS
 from numpy.testing import assert_allclose
 
 from skgpb.domains.linear import read_constraints, read_sum
 from skgpb.lab.cli.where import Condition
-from skgpb.lab.datasets.columns import Column
 from skgpb.lab.experiments.scores import Score
 
-NAN = np.nan
-COLUMNS = {
-    "age": Column("age", "numbers", np.array([10.0, 20.0, 30.0, NAN])),
-    "net income": Column("net income", "numbers", np.array([30.0, 20.0, 10.0, 5.0])),
-    "in": Column("in", "numbers", np.array([1.0, 0.0, 1.0, 0.0])),
-    "town": Column("town", "texts", np.array([0.0, 2.0, NAN, 1.0]), ("Bonn", "Jena's", "Ulm")),
-    "home": Column("home", "texts", np.array([0.0, 1.0, 1.0, 1.0]), ("Bonn", "Ulm")),
-    "day": Column("day", "dates", np.array([0.0, 31.0, 59.0, NAN])),
-}
 MEASURED = {"a": 2.0, "b": 4.0, "a b (%)": 5.0, "lambda": 7.0, "min": 7.0}
 MEASURED |= {"yield": 3.5, "x1": 0.5, "_0": 9.0, "µ": 1.5}
 SIDES = ["A", "B", "heat (°C)", "salt, dry", "A-B", "x", "2x", "e3", "(odd)", "water temp", "water"]

@@ -186,12 +186,10 @@ def _together(judged: JudgedGroup, table: SearchTable) -> str:
             f"If they do, the verdict and the interval need --group {shell_quote(identity)}."
         )
     different = repeats(judged.table.columns)
+    if different is None:
+        return ""
     return (
-        ""
-        if different is None
-        else (
-            f"Only {different:,} of {len(judged.rows):,} rows differ in the features. If such "
-            "rows belong together, like the visits of a patient, the verdict and the interval need "
-            "--group with the column that says so."
-        )
+        f"Only {different:,} of {len(judged.rows):,} rows differ in the features. If such rows "
+        "belong together, like the visits of a patient, the verdict and the interval need --group "
+        "with the column that says so."
     )

@@ -746,7 +746,7 @@ def _block_shift(status: dict[str, Any], best: dict[str, Any], unit: str) -> lis
 
 def _state(experiment: Experiment) -> list[str]:
     """Return lines on the state of an experiment: counts, pending queries, recommendation."""
-    status, best = experiment.status(), experiment.best()
+    status = experiment.status()
     counts = [count(status["n_answered"] + status["n_given"], "answer")]
     if status["n_failed"]:
         counts.append(count(status["n_failed"], "failure"))
@@ -758,7 +758,7 @@ def _state(experiment: Experiment) -> list[str]:
     if pending:
         counts.append(f"pending: {', '.join(pending)}")
     lines = [", ".join(counts)]
-    if best is not None:
+    if (best := status["best"]) is not None:
         setting = ", ".join(
             f"{name} = {format_value(value)}" for name, value in best["params"].items()
         )

@@ -58,22 +58,22 @@ def draw_experiment(experiment: Experiment) -> Any:
     _draw_slices(slices, experiment.optimizer, (rows, columns, d), value, ends)
     draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
     say(figure)
-    figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
+    title = status["title"] or to_one_line(experiment.path.name)
+    lines = _describe_best(status["best"], value, int(LETTERS * width))
+    figure.suptitle("\n".join([title, *lines]), fontsize="medium")
     # Fit labels after the layout: the title and the names make the panels smaller.
     figure.draw_without_rendering()
     fit_labels(*figure.get_axes())
     return figure
 
 
-def _title(experiment: Experiment, value: str, width: int) -> list[str]:
+def _describe_best(best: dict[str, Any], value: str, width: int) -> list[str]:
     """Return the recommendation as lines of text."""
-    best: Any = experiment.best()
     setting = ", ".join(
         f"{name} = {format_value(each, DIGITS)}" for name, each in best["params"].items()
     )
     mean, low, high = (format_value(each, DIGITS) for each in (best["mean"], *best["interval_95"]))
     return [
-        experiment.status()["title"] or to_one_line(experiment.path.name),
         *wrap(f"recommended: {setting}", width),
         f"{value}: {mean}, with 95 % probability between {low} and {high}",
     ]

@@ -4,22 +4,13 @@ from datetime import date, datetime
 
 import numpy as np
 import pytest
+from columns import COLUMNS, NAN
 
 from skgpb.lab.cli.features import FeatureLimits, describe_group, describe_side, side_limits
 from skgpb.lab.cli.where import Condition, quote_column
 from skgpb.lab.cli.words import chances, count, number, percent, shell_quote
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.tables.conditions import Categories, Range
-
-NAN = np.nan
-COLUMNS = {
-    "age": Column("age", "numbers", np.array([10.0, 20.0, 30.0, NAN])),
-    "net income": Column("net income", "numbers", np.array([30.0, 20.0, 10.0, 5.0])),
-    "in": Column("in", "numbers", np.array([1.0, 0.0, 1.0, 0.0])),
-    "town": Column("town", "texts", np.array([0.0, 2.0, NAN, 1.0]), ("Bonn", "Jena's", "Ulm")),
-    "home": Column("home", "texts", np.array([0.0, 1.0, 1.0, 1.0]), ("Bonn", "Ulm")),
-    "day": Column("day", "dates", np.array([0.0, 31.0, 59.0, NAN])),
-}
 
 
 @pytest.mark.parametrize(
