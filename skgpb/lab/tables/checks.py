@@ -101,10 +101,10 @@ def find_identity(columns: Mapping[str, np.ndarray], y: np.ndarray) -> str | Non
         same = [_is_same(own, each, n_values) for each in others]
         if len(same) > 1 and 2 * sum(same) > len(same):
             return name
-    return find_cluster(columns, y)
+    return find_cluster({n: codes[n] for n, each in columns.items() if each.dtype.kind == "f"}, y)
 
 
-def find_cluster(columns: Mapping[str, np.ndarray], y: np.ndarray) -> str | None:
+def find_cluster(numbers: Mapping[str, np.ndarray], y: np.ndarray) -> str | None:
     """Return the name of a number whose rows with equal values have alike targets; None without.
 
     The targets of such rows are more alike than those of rows with the next larger value, as if
@@ -113,8 +113,8 @@ def find_cluster(columns: Mapping[str, np.ndarray], y: np.ndarray) -> str | None
 
     Parameters
     ----------
-    columns : mapping of str to ndarray of shape (n_rows,)
-        Floats, or objects; a missing object is None.
+    numbers : mapping of str to ndarray of shape (n_rows,) of int
+        Codes of the values of each number, in the order of the values: whole numbers from 0 on.
     y : ndarray of shape (n_rows,)
         The target.
 
@@ -123,15 +123,13 @@ def find_cluster(columns: Mapping[str, np.ndarray], y: np.ndarray) -> str | None
     >>> import numpy as np
     >>> from skgpb.lab.tables.checks import find_cluster
     >>> rng = np.random.default_rng(0)
-    >>> weight, y = rng.normal(size=(2, 40)).repeat(5, axis=1)
-    >>> find_cluster({"dose": rng.random(200), "weight": weight}, y + rng.normal(size=200))
+    >>> weight, dose = rng.permutation(40).repeat(5), rng.permutation(200)
+    >>> y = rng.normal(size=40).repeat(5) + rng.normal(size=200)
+    >>> find_cluster({"dose": dose, "weight": weight}, y)
     'weight'
     """
-    for name, column in columns.items():
-        if column.dtype.kind != "f":
-            continue
-        codes, n_rows = _codes(column), len(column)  # in the order of the values
-        n = np.bincount(codes)
+    for name, codes in numbers.items():
+        n, n_rows = np.bincount(codes), len(codes)
         if n_rows < FEWEST_REPEATS * len(n) or len(n) < FEWEST_CLUSTERS:
             continue
         mean = np.bincount(codes, y) / n

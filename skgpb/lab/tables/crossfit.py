@@ -253,7 +253,8 @@ def search_features(
     """Return the best boxes (size,) with conditions on these features, by costs of an end."""
     some, target, shape = table.only(features), standardize(y), table.shape
     path = search_rows(some, target, min_rows)
-    sides, pruned, boxes = RowSides(some, target), {}, []
+    sides, boxes = RowSides(some, target), []
+    pruned: dict[int, np.ndarray] = {}
     for end_cost in END_COSTS[::-1]:
         # An end that a low cost removes is removed by a higher one as well.
         best = path.best(end_cost)

@@ -151,9 +151,10 @@ def test_smooth_effects_of_numbers_that_repeat_are_no_clusters():
             "month": rng.integers(1, 13, 3000).astype(float),
             "dose": np.round(rng.uniform(0.0, 10.0, 3000), 1),
         }
+        numbers = {name: np.unique(x, return_inverse=True)[1] for name, x in X.items()}
         y = np.sin(X["age"] / 6.0) + 2.0 * (X["dose"] > 5.0) + rng.normal(size=3000)
-        assert find_cluster(X, y + np.sin(X["month"] / 2.0)) is None
-        assert find_cluster(X, rng.standard_t(2, 3000)) is None
+        assert find_cluster(numbers, y + np.sin(X["month"] / 2.0)) is None
+        assert find_cluster(numbers, rng.standard_t(2, 3000)) is None
 
 
 # -- by their definitions -------------------------------------------------------------------------
