@@ -26,10 +26,10 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
     {"optimizers": ("SEARCH, RUN and LOOP; the ROUND, and a RULE in each file", 0, 520)},
     {
         "domains": ("LAYOUT and SET", 0, 160),
-        "surrogate": ("POSTERIOR and MODEL", 180, 340),
+        "surrogate": ("POSTERIOR, MODEL", 180, 340),
         "acquisition": ("scores for rules", 360, 520),
     },
-    {"kernels": ("FEEDBACK: what an answer measures", 0, 340)},
+    {"kernels": ("FEEDBACK: functionals of f", 0, 340)},
     {"_core": ("Cython: factor, trees, covariances, entropy", 0, 520)},
 ]
 # What any floor may use: single modules, and data that nothing depends on.
