@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,11 +19,16 @@ from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._feasibility import (
+    CheckedLimit,
     Feasibility,
     IsFeasible,
+    LimitModel,
+    NumberWithinEnds,
     OutcomeConstraints,
     Utility,
+    YesOrNo,
     checked_limits,
+    middles,
 )
 from skgpb.optimizers._feedback import Feedback
 from skgpb.optimizers._gaussian import CONSISTENT
@@ -777,9 +782,16 @@ class PosteriorCache:
 
 # -- Models of limited outcomes --------------------------------------------------------------------
 
+#: Fits a model of yes or no to rows (n, n_columns) and successes, 1 or 0, of shape (n,).
+YesOrNoLearner: TypeAlias = Callable[[np.ndarray, np.ndarray], YesOrNo]
+#: How outcomes are learned: options of the model of a number, and the model of yes or no.
+Learning: TypeAlias = tuple[ModelOptions, YesOrNoLearner]
+
 
 class OutcomeModels:
-    """Models of the limited outcomes: each outcome has a model like that of f.
+    """Models of the limited outcomes.
+
+    A number has a model like that of f. An outcome that is yes or no has a model of failures.
 
     Parameters
     ----------
@@ -803,6 +815,8 @@ class OutcomeModels:
         )
         # By name: the model, the number of events it has observed, and its expected answers.
         self._known: dict[str, tuple[Model, int, ExpectedAnswers]] = {}
+        # By name and limit: the number of events, and the model.
+        self._taught: dict[tuple[str, bool], tuple[int, YesOrNo | None]] = {}
 
     def model_of(self, name: str, run: Run, options: ModelOptions) -> Model:
         """Return the model of an outcome, given all events of a run.
@@ -842,24 +856,54 @@ class OutcomeModels:
         )
         return self._make(self._feedback.row_kernel(), options=own)
 
-    def constraints(
-        self, run: Run, options: ModelOptions, expecting: bool
-    ) -> OutcomeConstraints | None:
-        """Return the limits of a run with their posteriors; None if no outcome was measured.
+    def _chances_of(
+        self, name: str, value: bool, run: Run, learn: YesOrNoLearner
+    ) -> YesOrNo | None:
+        """Return the model of an outcome that is yes or no; None if it was never measured.
 
-        With ``expecting`` these are given the expected answers to the queries being evaluated.
+        ``value`` is the one that counts as success.
         """
+        n_seen, taught = self._taught.get((name, value), (0, None))
+        if n_seen < len(run.events):
+            told = [event[1:] for event in run.events if event[0] == "outcomes"]
+            told = [(query, each[name]) for query, each in told if each.get(name) is not None]
+            if told:
+                rows = middles([self._queries.rows_of_query(query) for query, _ in told])
+                taught = learn(rows, np.array([float(each == value) for _, each in told]))
+            self._taught[name, value] = len(run.events), taught
+        return taught
+
+    def model_of_limit(
+        self,
+        name: str,
+        limit: CheckedLimit,
+        run: Run,
+        learning: Learning,
+        pending: Sequence[Any] = (),
+    ) -> LimitModel | None:
+        """Return the model of a limit; None if its outcome was never measured.
+
+        The model of a number is given the expected answers to ``pending`` queries.
+        """
+        options, learn = learning
+        if isinstance(limit, bool):
+            return self._chances_of(name, limit, run, learn)
+        if not (model := self.model_of(name, run, options)).n_answers:
+            return None
+        row_sets = [self._queries.rows_of_query(query) for query in pending]
+        noises = np.full(len(pending), model.alpha + model.model_noise)
+        *_, expected = self._known[name]
+        return NumberWithinEnds(*limit, expected.of(model.process, [*pending], row_sets, noises))
+
+    def constraints(
+        self, run: Run, learning: Learning, pending: Sequence[Any]
+    ) -> OutcomeConstraints | None:
+        """Return the limits of a run with their models; None if no outcome was measured."""
         if not run.n_observations:
             return None
-        pending = run.evaluating if expecting else []
-        row_sets = [self._queries.rows_of_query(query) for query in pending]
-        known = []
-        for name, ends in checked_limits(run.params.limits).items():
-            if not (model := self.model_of(name, run, options)).n_answers:
-                continue
-            noises = np.full(len(pending), model.alpha + model.model_noise)
-            *_, expected = self._known[name]
-            known.append((*ends, expected.of(model.process, [*pending], row_sets, noises)))
+        limits = checked_limits(run.params.limits).items()
+        models = [self.model_of_limit(*each, run, learning, pending) for each in limits]
+        known = [model for model in models if model is not None]
         return OutcomeConstraints(known) if known else None
 
 

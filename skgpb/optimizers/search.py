@@ -49,11 +49,13 @@ from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
     Feasibility,
+    NumberWithinEnds,
     SuccessProbabilities,
+    YesOrNo,
+    check_kinds,
     check_spelling,
     checked_limits,
     outcomes_of_each,
-    probability_between,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
@@ -64,6 +66,7 @@ from skgpb.optimizers._run import checked_method, history_table
 from skgpb.optimizers._sets import (
     ANSWERED,
     CostModel,
+    Learning,
     OutcomeModels,
     PosteriorCache,
     Recommendation,
@@ -113,6 +116,8 @@ Queries: TypeAlias = Targets | Fidelities
 
 # Type of a recommendation.
 Best = TypeVar("Best")
+# Model of failures.
+S = TypeVar("S", bound=SuccessProbabilities)
 
 
 class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
@@ -816,8 +821,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         has values, up to 25.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
-        high) for each name, None for an open end. Pass measured outcomes to :meth:`tell`. Each
-        outcome has its own model, see Notes.
+        high) for each name, None for an open end; True or False for an outcome that is yes or no.
+        Pass measured outcomes to :meth:`tell`. Each outcome has its own model, see Notes.
 
     Attributes
     ----------
@@ -886,7 +891,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     informative about targets within. The recommendation is an answered query that keeps all limits
     with a probability of at least 95 %, or another such target, or else the target of the largest
     probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
-    standard deviations.
+    standard deviations. An outcome that is yes or no has a model like that of failures, averaged
+    over its length scales and over the share of the outcome that the setting determines.
+    Improvements are weighted by its probability with the third power of the odds. A query may be recommended if the
+    outcome was as demanded each time it was measured there.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
@@ -975,7 +983,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _begin_checks(self) -> None:
         run = self.run_
-        checked_limits(run.params.limits)
+        limits = checked_limits(run.params.limits)
+        for event in run.events:
+            if event[0] == "outcomes":
+                check_kinds(event[2], limits)
         if run.actions is not None and not self._targets_are_queries:
             check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
         if differs(run.params.alpha) and self._targets_are_queries and run.params.arms is None:
@@ -1046,8 +1057,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
-            Further measured numbers by their names, for ``limits``; None or NaN for a number that
-            was not measured. Outcomes without a limit are kept for limits that are set later. A
+            Further outcomes by their names, for ``limits``: numbers, or yes or no as a bool, 1 or
+            0, or a word such as "yes", "fail" and "true"; None or NaN for an outcome that was not
+            measured. Outcomes without a limit are kept for limits that are set later. A
             failed evaluation may have outcomes. An objective of :meth:`run` returns a pair, the
             reward and this dict.
         block : str, or array-like of n str, default=None
@@ -1089,6 +1101,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run = self.run_
         if isinstance(reward, AnswerWithOutcomes):
             check_spelling(reward.outcomes or {}, run.params.limits)
+            check_kinds(reward.outcomes or {}, checked_limits(run.params.limits))
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
@@ -1100,21 +1113,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
         run, domain, gp, limits = self.run_, self.domain_, self._model.process, None
         if run.params.limits:
-            limits = self._outcomes.constraints(run, self._model.options, expecting)
+            pending = run.evaluating if expecting else []
+            limits = self._outcomes.constraints(run, self._learning, pending)
         if not run.failures:
             return Feasibility(None, limits, gp)
-
-        def learn(asked: np.ndarray, succeeded: np.ndarray) -> SuccessProbabilities:
-            ends = domain.layout.rows_of(self.bounds_.T)
-            return SuccessProbabilities(asked, succeeded, ends, of_f(gp.kernel))
-
         taught = run.outcomes(
             gp.observed.rows[: run.n_fitted],
             lambda query: domain.rows_of_query(query).mean(axis=0),
-            learn,
+            self._learner(SuccessProbabilities),
             n_failures,
         )
         return Feasibility(taught, limits, gp)
+
+    @property
+    def _learning(self) -> Learning:
+        """How outcomes are learned: options of models of numbers, and the model of yes or no."""
+        return self._model.options, self._learner(YesOrNo)
+
+    def _learner(self, kind: type[S]) -> Callable[[np.ndarray, np.ndarray], S]:
+        """Return the function that fits a model of failures to rows and successes."""
+        ends = self.domain_.layout.rows_of(self.bounds_.T)
+        return partial(kind, domain=ends, kernel=of_f(self._model.process.kernel))
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
@@ -1146,19 +1165,19 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run, found = self.run_, []
         limits = checked_limits(run.params.limits)
         row_sets = self._row_sets_of([best]) if limits else []
-        for name, (low, high) in limits.items():
-            model = self._outcomes.model_of(name, run, self._model.options)
-            each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
-            each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
-            each |= dict.fromkeys(("mean", "std", "probability"))
-            if model.n_answers:
-                mean, std = model.process.moments(row_sets, std=True)
-                hold = probability_between(low, high, mean, std)
-                each |= {
-                    "mean": float(mean[0]),
-                    "std": float(std[0]),
-                    "probability": float(hold[0]),
-                }
+        for name, limit in limits.items():
+            each: dict[str, Any] = {"name": name, "n_answers": run.n_measured(name)}
+            each |= dict.fromkeys(("low", "high", "value", "mean", "std", "probability"))
+            if isinstance(limit, bool):
+                each["value"] = limit
+            else:
+                low, high = limit
+                each |= {"low": None if low == -inf else low, "high": None if high == inf else high}
+            model = self._outcomes.model_of_limit(name, limit, run, self._learning)
+            if model is not None:
+                each["probability"] = float(model.probability(row_sets)[0])
+                if isinstance(model, NumberWithinEnds):
+                    each["mean"], each["std"] = (float(x[0]) for x in model.moments(row_sets))
             found.append(each)
         return found
 
