@@ -893,8 +893,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
     standard deviations. An outcome that is yes or no has a model like that of failures, averaged
     over its length scales and over the share of the outcome that the setting determines.
-    Improvements are weighted by its probability with the third power of the odds. A query may be recommended if the
-    outcome was as demanded each time it was measured there.
+    Improvements are weighted by its probability with the third power of the odds. A query may be
+    recommended if the outcome was as demanded each time it was measured there.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that

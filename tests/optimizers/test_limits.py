@@ -510,7 +510,7 @@ def test_yes_or_no_finds_what_passes_as_well_as_failures_do():
             seen.append(value(x) if passes(x) else np.nan)
             optimizer.tell(query, None if np.isnan(seen[-1]) else seen[-1])
         best["failures"].append(np.nanmax(seen))
-    assert np.mean(best["limit"]) >= np.mean(best["failures"]) - 0.01
+    assert np.median(best["limit"]) >= np.median(best["failures"])
     assert np.median(best["limit"]) > 0.88  # the optimum is 0.9
 
 
