@@ -268,6 +268,10 @@ class BaseBanditOptimizer(
         """Return the next query with fixed sides; called after ``_check_fixed``."""
         raise NotImplementedError
 
+    def _may_ask(self, query: Any) -> bool:
+        """Return whether ``ask`` may return a query that was asked or told before."""
+        return True
+
     def _takes_box(self, bounds: Any) -> bool:
         """Return whether the run can continue in a box that was set during it."""
         return False
@@ -395,8 +399,8 @@ class BaseBanditOptimizer(
         """Set parameters, also during a run, which validates them at once.
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
-        Others, such as the domain and ``kernel``, apply from the next ``fit`` on; a warning names
-        them.
+        Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
+        apply at once in searches by candidates of a box with named sides, see :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)
@@ -457,8 +461,7 @@ class BaseBanditOptimizer(
             Whether to choose new queries although some are pending, for workers that call ``ask``
             one by one. Otherwise ``ask`` returns the same queries until the next ``tell``.
         fixed : dict, default=None
-            Values of sides that these queries shall have, by name: only 60 degrees today. For
-            searches by candidates of a box with named sides.
+            Values of some sides of these queries, by name, see :ref:`other-bounds`.
 
         Raises
         ------
