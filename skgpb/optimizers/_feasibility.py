@@ -213,21 +213,44 @@ class NumberWithinEnds:
     ----------
     low, high : float
         Ends, infinite where open.
-    process : GaussianProcess
-        Posterior of the outcome.
+    processes : list of GaussianProcess
+        Posteriors of the outcome.
+    probabilities : list of float
+        Their probabilities.
     """
 
-    def __init__(self, low: float, high: float, process: GaussianProcess) -> None:
-        self._low, self._high, self._process = low, high, process
+    def __init__(
+        self,
+        low: float,
+        high: float,
+        processes: list[GaussianProcess],
+        probabilities: list[float],
+    ) -> None:
+        self._low, self._high = low, high
+        self._processes, self._probabilities = processes, np.array(probabilities)
+        # Cache: a round needs the probabilities at its queries several times.
+        self._last: tuple[RowSets | None, np.ndarray] = None, np.empty(0)
+
+    def _moments_of_each(self, row_sets: RowSets) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [process.moments(row_sets, std=True) for process in self._processes]
 
     def moments(self, row_sets: RowSets) -> tuple[np.ndarray, np.ndarray]:
         """Return means and standard deviations (n,) of the number at each functional."""
-        mean, std = self._process.moments(row_sets, std=True)
-        return mean, std
+        means, stds = (
+            np.array(each) for each in zip(*self._moments_of_each(row_sets), strict=True)
+        )
+        mean = self._probabilities @ means
+        return mean, np.sqrt(self._probabilities @ (stds**2 + (means - mean) ** 2))
 
     def probability(self, row_sets: RowSets) -> np.ndarray:
         """Return the probability (n,) that the limit holds at each functional."""
-        return probability_between(self._low, self._high, *self.moments(row_sets))
+        known, out = self._last
+        if known is not row_sets:
+            each = self._moments_of_each(row_sets)
+            held = [probability_between(self._low, self._high, *moments) for moments in each]
+            out = self._probabilities @ np.array(held)
+            self._last = row_sets, out
+        return out
 
     def weights(self, rows: RowSets) -> np.ndarray:
         """Return the probability (n,) by which an improvement is weighted: the same."""
@@ -239,9 +262,9 @@ class NumberWithinEnds:
 
     def excess(self, rows: np.ndarray) -> np.ndarray:
         """Return how far the means (n,) are beyond the ends, in units of the process."""
-        mean = self._process.moments(rows)
+        mean, _ = self.moments(rows)
         beyond = np.maximum(np.maximum(self._low - mean, mean - self._high), 0.0)
-        return beyond / self._process.scale
+        return beyond / self._processes[0].scale
 
 
 class OutcomeConstraints:
@@ -284,10 +307,10 @@ class OutcomeConstraints:
     def nearest(self, rows: np.ndarray) -> int:
         """Return the index of the row at which all limits hold most probably.
 
-        If all probabilities underflow, it is the row whose means exceed the limits least.
+        If all probabilities are negligible, it is the row whose means exceed the limits least.
         """
         p = self.certain_probability(rows)
-        if p.any():
+        if p.max(initial=0.0) >= MIN_LIMIT_PROBABILITY:
             return argmax_first(p)
         return argmax_first(-np.sum([each.excess(rows) for each in self._limits], axis=0))
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from math import sqrt
+from math import log, sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import expit
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, largest_first, size_of, tied
@@ -34,6 +35,7 @@ from skgpb.optimizers._feedback import Feedback
 from skgpb.optimizers._gaussian import CONSISTENT
 from skgpb.optimizers._run import Run
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
+from skgpb.surrogate.exactness import is_of_matern, with_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model, ModelOptions
 from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances, pending_downdate
@@ -815,6 +817,9 @@ class OutcomeModels:
         )
         # By name: the model, the number of events it has observed, and its expected answers.
         self._known: dict[str, tuple[Model, int, ExpectedAnswers]] = {}
+        # By name: a posterior, the number of its answers, and that of the roughest kernel with its
+        # weight.
+        self._rough: dict[str, tuple[GaussianProcess, int, GaussianProcess, float]] = {}
         # By name and limit: the number of events, and the model.
         self._taught: dict[tuple[str, bool], tuple[int, YesOrNo | None]] = {}
 
@@ -893,7 +898,28 @@ class OutcomeModels:
         row_sets = [self._queries.rows_of_query(query) for query in pending]
         noises = np.full(len(pending), model.alpha + model.model_noise)
         *_, expected = self._known[name]
-        return NumberWithinEnds(*limit, expected.of(model.process, [*pending], row_sets, noises))
+        process = expected.of(model.process, [*pending], row_sets, noises)
+        return NumberWithinEnds(*limit, *self._averaged(name, model, process))
+
+    def _averaged(
+        self, name: str, model: Model, process: GaussianProcess
+    ) -> tuple[list[GaussianProcess], list[float]]:
+        """Return posteriors of a number, with the most probable and the roughest smoothness.
+
+        They have the same length scales, and are weighted by the density of the answers. The most
+        probable model alone is too sure of outcomes that change in steps.
+        """
+        if model.prior is None or not is_of_matern(process.kernel):
+            return [process], [1.0]
+        known, n, rough, weight = self._rough.get(name, (None, 0, process, 0.0))
+        if known is not process or n != model.n_answers:
+            kernel = with_smoothness(process.kernel, min(defaults.SMOOTHNESS))
+            rough = process.with_kernel(kernel, process.merged())
+            densities = [each.posterior.log_marginal_likelihood() for each in (process, rough)]
+            odds = densities[1] - densities[0] + log(defaults.ROUGH_OUTCOME_ODDS)
+            weight = float(expit(odds))
+            self._rough[name] = process, model.n_answers, rough, weight
+        return [process, rough], [1.0 - weight, weight]
 
     def constraints(
         self, run: Run, learning: Learning, pending: Sequence[Any]

@@ -887,7 +887,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     query, or a target that succeeds almost surely.
 
     *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
-    the answers that came with the outcome. The improvement of a query upon the best answered query
+    the answers that came with the outcome. It is averaged with one of the same length scales and
+    the roughest smoothness, so that outcomes which change in steps are not foretold too surely. The
+    improvement of a query upon the best answered query
     within all limits is weighted by the probability that the limits hold, as in [Gardner2014]_ for
     expected improvement. While no answered query is within all limits, it is the improvement upon
     the worst answer. ``ask`` returns no query whose probability is below 0.5 % while others are
