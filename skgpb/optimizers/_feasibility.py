@@ -229,7 +229,7 @@ class NumberWithinEnds:
         self._low, self._high = low, high
         self._processes, self._probabilities = processes, np.array(probabilities)
         # Cache: a round needs the probabilities at its queries several times.
-        self._last: tuple[RowSets | None, np.ndarray] = None, np.empty(0)
+        self._last: tuple[np.ndarray, np.ndarray] = np.empty(0), np.empty(0)
 
     def _moments_of_each(self, row_sets: RowSets) -> list[tuple[np.ndarray, np.ndarray]]:
         return [process.moments(row_sets, std=True) for process in self._processes]
@@ -244,12 +244,14 @@ class NumberWithinEnds:
 
     def probability(self, row_sets: RowSets) -> np.ndarray:
         """Return the probability (n,) that the limit holds at each functional."""
-        known, out = self._last
-        if known is not row_sets:
-            each = self._moments_of_each(row_sets)
-            held = [probability_between(self._low, self._high, *moments) for moments in each]
-            out = self._probabilities @ np.array(held)
-            self._last = row_sets, out
+        is_array, (known, last) = isinstance(row_sets, np.ndarray), self._last
+        if is_array and np.array_equal(row_sets, known):
+            return last
+        each = self._moments_of_each(row_sets)
+        held = [probability_between(self._low, self._high, *moments) for moments in each]
+        out = self._probabilities @ np.array(held)
+        if is_array:
+            self._last = np.array(row_sets), out  # a copy: candidates move within their array
         return out
 
     def weights(self, rows: RowSets) -> np.ndarray:

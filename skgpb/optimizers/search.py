@@ -826,9 +826,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         ``regret="simple"``), the design has at least as many queries as the longest unordered list
         has values, up to 25.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
-        high) for each name, None for an open end; True or False for an outcome that is yes or no.
-        Pass measured outcomes to :meth:`tell`. Each outcome has its own model, see Notes.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) for each name,
+        None for an open end, or True or False. Pass measured outcomes to :meth:`tell`. Each outcome
+        has its own model, see Notes.
 
     Attributes
     ----------
@@ -889,18 +890,18 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
     the answers that came with the outcome. It is averaged with one of the same length scales and
     the roughest smoothness, so that outcomes which change in steps are not foretold too surely. The
-    improvement of a query upon the best answered query
-    within all limits is weighted by the probability that the limits hold, as in [Gardner2014]_ for
-    expected improvement. While no answered query is within all limits, it is the improvement upon
-    the worst answer. ``ask`` returns no query whose probability is below 0.5 % while others are
-    left. The knowledge gradient may ask queries beyond the limits, if these are the most
-    informative about targets within. The recommendation is an answered query that keeps all limits
-    with a probability of at least 95 %, or another such target, or else the target of the largest
-    probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
-    standard deviations. An outcome that is yes or no has a model like that of failures, averaged
-    over its length scales and over the share of the outcome that the setting determines.
-    Improvements are weighted by its probability with the third power of the odds. A query may be
-    recommended if the outcome was as demanded each time it was measured there.
+    improvement of a query upon the best answered query within all limits is weighted by the
+    probability that the limits hold, as in [Gardner2014]_ for expected improvement. While no
+    answered query is within all limits, it is the improvement upon the worst answer. ``ask``
+    returns no query whose probability is below 0.5 % while others are left. The knowledge gradient
+    may ask queries beyond the limits, if these are the most informative about targets within. The
+    recommendation is an answered query that keeps all limits with a probability of at least 95 %,
+    or another such target, or else the target of the largest probability. A ``kernel`` of the user
+    is also the kernel of all outcomes, in units of their standard deviations. An outcome that is
+    yes or no has a model like that of failures, averaged over its length scales and over the share
+    of the outcome that the setting determines. Improvements are weighted by its probability with
+    the third power of the odds. A query may be recommended if the outcome was as demanded each time
+    it was measured there.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
