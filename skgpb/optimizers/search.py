@@ -771,10 +771,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
-
-    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`. Which class is
-    for which problem: :ref:`which-class`.
+    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`. Others are
+    inherited from :class:`~skgpb.optimizers.ModelParameters`. See also :ref:`which-class`.
 
     Parameters
     ----------
@@ -849,10 +847,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     fill the space: points of a scrambled Sobol sequence, in one dimension the middles of equal
     parts, the nearest of finitely many queries. The next one is farthest from all earlier ones.
 
-    *Ties.* The search asks the first query of those that agree within a relative 1e-9, and if no
-    answer has any value the one with the largest uncertainty per unit cost.
+    *Ties.* Of scores that agree within a relative 1e-9 the first counts. If no answer has any value
+    the query with the largest uncertainty per unit cost is asked.
 
-    *Recommendation.* The target with the highest posterior mean, of several the least uncertain one.
+    *Recommendation.* The target with the highest posterior mean, of several the least uncertain.
 
     *Boxes.* The candidates of a box are the grid of Theorem 2 while it has at most
     ``n_candidates`` points: ceil(d t^2 b sqrt(log(d / theta))) per axis, b being sqrt(2) times the
@@ -867,7 +865,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
 
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
-    asks the query of the best answer once more after 16 answers, which shows whether there is noise.
+    asks that of the best answer once more after 16 answers: this shows whether there is noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). It is used as soon as it
