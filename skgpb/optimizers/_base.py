@@ -170,6 +170,9 @@ class BaseBanditOptimizer(
     #: Whether the search can compare its recommendation with alternatives, if it has no contexts.
     _compares: bool = False
 
+    #: Whether answers to several queries change the model together, in ``_observe_together``.
+    _takes_together: ClassVar[bool] = False
+
     #: Whether queries have costs, so that ``max_cost`` may limit a run.
     _has_costs: ClassVar[bool] = False
     _cost_model: Any
@@ -257,10 +260,21 @@ class BaseBanditOptimizer(
         Replace objects, never mutate them: after an error the loop puts the old ones back.
         """
 
-    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
-        """Warn of the first answers without a limited outcome: the last ``n_answers`` answers.
+    def _refresh(self) -> None:
+        """Bring the state of a round up to date, before answers that are told together."""
 
-        The loop calls this after every answer, with the outcomes of that answer.
+    def _observe_together(self, answers: list[Any]) -> None:
+        """Condition on answers that are told together, and learn if that is due.
+
+        ``answers`` are the entries that ``_observe`` has appended to ``run_.together``.
+        """
+        raise NotImplementedError
+
+    def _check_measured(self, told: Sequence[Mapping[str, Any]]) -> None:
+        """Warn if the last answers are the first ones without a limited outcome.
+
+        The loop calls this after every answer, or after answers that were told together, with the
+        outcomes of each.
         """
 
     def _limit_violation_mask(self) -> np.ndarray:
@@ -639,6 +653,7 @@ class BaseBanditOptimizer(
         """All events since the start, in order.
 
         * ``("fit", X, y)``: a call of ``fit``, with further arrays if the class has them.
+        * ``("together",)``, ``("apart",)``: before and after answers that were told together.
         * ``("ask", query)``: a new query.
         * ``("tell", query, reward, alpha)``: an answer; alpha is NaN if the noise is learned. A
           fifth entry is the name of the block, if the answer has one.

@@ -24,7 +24,7 @@ from skgpb.domains.costs import SettingCosts
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuild
-from skgpb.optimizers._run import ANSWERED, Event
+from skgpb.optimizers._run import ANSWERED, TOGETHER, Event
 from skgpb.optimizers.strategy import Strategy
 from skgpb.surrogate.likelihood import Prior
 from skgpb.utils.locks import StateLock
@@ -353,7 +353,7 @@ def _encode_event(writer: Writer, kind: str, *rest: Any) -> list[Any]:
         return [kind, writer.encode(rest[0], "hyperparameters")]
     if kind == "set":
         return [kind, {name: writer.encode(value, name) for name, value in rest[0].items()}]
-    if kind == "unlearned":
+    if kind in ("unlearned", *TOGETHER):
         return [kind, *rest]
     query, *numbers = rest
     return [kind, writer.query(query), *(writer.encode(each, "reward") for each in numbers)]
@@ -365,7 +365,7 @@ def _decode_event(reader: Reader, kind: str, *rest: Any) -> Event:
         return kind, *(reader.decode(each) for each in rest)
     if kind == "set":
         return kind, reader.parameters(rest[0])
-    if kind == "unlearned":
+    if kind in ("unlearned", *TOGETHER):
         return kind, *rest
     numbers = (each if type(each) is float else reader.decode(each) for each in rest[1:])
     return kind, reader.query(rest[0]), *numbers

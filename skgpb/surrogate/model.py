@@ -7,7 +7,7 @@ their own, on the outliers among them, and on when all of this is learned again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
 from skgpb.kernels._random_effect import RandomEffect
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.criticism import (
     Criticism,
     contradiction_message,
@@ -709,18 +710,83 @@ class Model:
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
         if not self.learning_policy.learns_at_once:
             return before
-        if learns_noise and len(gp.observed) >= defaults.FIRST_CHECK_LEARNED:
+        if learns_noise:
             error = (reward - gp.offset) / gp.scale - before[0]
-            variance = before[1] + noise / gp.scale**2
+            self._request_if_far([error], [before[1] + noise / gp.scale**2], [len(gp.observed)])
+            self._request_if_exact(number < len(gp.observed) - 1)
+        return before
+
+    def _request_if_far(self, errors: Any, variances: Any, n_observed: Any) -> None:
+        """Request a refit, which finds outliers, if an answer is far from its prediction.
+
+        ``errors`` (n,) are answers minus predictions, ``variances`` (n,) those of predicted
+        answers, and ``n_observed`` (n,) the numbers of distinct functionals with each answer.
+        """
+        for error, variance, n in zip(errors, variances, n_observed, strict=True):
             far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * variance
-            if far and abs(error) > defaults.OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
-                # The next refit decides whether it is an outlier.
+            if not far or n < defaults.FIRST_CHECK_LEARNED:
+                continue
+            targets = self.process.posterior.targets()[: n - 1]
+            if abs(error) > defaults.OUTLIER_SPREAD * np.std(targets):
                 self.schedule.request_refit()
-        again = learns_noise and number < len(gp.observed) - 1
+                return
+
+    def _request_if_exact(self, again: bool) -> None:
+        """Request a refit if repeated answers show that there is no noise, contrary to the model.
+
+        ``again`` says whether a query was answered again.
+        """
         may_be_exact = again and self.prior is not None and self.noise > exact_noise()
         if may_be_exact and self.diagnosis.repeats_agree:
             self.schedule.request_refit()
-        return before
+
+    def observe_together(
+        self,
+        row_sets: Sequence[np.ndarray],
+        rewards: np.ndarray,
+        alphas: np.ndarray,
+        strata: Sequence[int] = (),
+        renew: Callable[[], None] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Condition on several answers, like :meth:`observe` on each in turn, with one factorization.
+
+        Parameters
+        ----------
+        row_sets : sequence of n ndarray of shape (n_rows, n_columns)
+            Descriptor rows of the functionals.
+        rewards, alphas : ndarray of shape (n,)
+            Answers and their noise variances; NaN if they are learned.
+        strata : sequence of int, default=()
+            Indices of their blocks, from 1; 0 for answers without one. Empty if none has one.
+        renew : callable, default=None
+            See :meth:`begin`.
+
+        Returns
+        -------
+        mean, var : ndarray of shape (n,)
+            Prediction of each answer from all before it, in units of the process.
+        """
+        gp, n_before = self.process, len(self.process.observed)
+        if not self._begun and self.standardizes and self.schedule.learning_due < inf:
+            self.set_units(*self._spread_of(rewards))
+            if renew is not None:
+                renew()
+        self.begin(float(rewards[0]), renew)
+        noises = np.array([self.noise_of(alpha) for alpha in alphas.tolist()])
+        several = Functionals.of([*row_sets], gp.n_columns, strata)
+        numbers, mean, var = gp.observe_in_turn(several, rewards, noises)
+        for each in zip(numbers.tolist(), rewards.tolist(), alphas.tolist(), strict=True):
+            self.samples.append(*each)
+        if self.learning_policy.learns_at_once and self.schedule.learning_due < inf:
+            # Numbers of distinct functionals before each answer, and with the last.
+            known = np.maximum.accumulate(np.append(n_before, numbers + 1))
+            learns = np.isnan(alphas)
+            errors = (rewards - gp.offset) / gp.scale - mean
+            self._request_if_far(
+                errors[learns], (var + noises / gp.scale**2)[learns], known[1:][learns]
+            )
+            self._request_if_exact(bool((numbers < known[:-1])[learns].any()))
+        return mean, var
 
     def observe_rows(
         self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, is_answer: bool = True
@@ -738,13 +804,8 @@ class Model:
         is_answer : bool, default=True
             Whether they are answers, which may have the kernel's own error.
         """
-        gp, first = self.process, len(self.process.observed)
         noises = np.array([self.noise_of(alpha, is_answer=is_answer) for alpha in alphas.tolist()])
-        gp.observe_all(rows, rewards, noises)
-        if gp.white:
-            numbers = list(range(first, first + len(rows)))
-        else:
-            numbers = [gp.number_of(rows[i : i + 1]) for i in range(len(rows))]
+        numbers = self.process.observe_all(rows, rewards, noises).tolist()
         if not is_answer:
             n = len(self.samples)
             self.samples.values.update(range(n, n + len(rows)))
@@ -928,6 +989,7 @@ class Model:
             noise_prior=prior_of_noise,
             origin=gp.origin,
             model_noise=self._model_noise_of(samples, before.scale),
+            n_before=self.schedule.learned_before,
         )
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 

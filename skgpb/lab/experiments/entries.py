@@ -11,11 +11,12 @@ from typing import Any
 from skgpb.domains import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.experiments.records import LabRecord
+from skgpb.optimizers._run import TOGETHER
 
 # Events of learned hyperparameters; a repetition of the run makes them again.
 LEARNING = ("learned", "unlearned")
 # Events that begin or answer no query.
-ABOUT_NO_QUERY = (*LEARNING, "set", "outcomes")
+ABOUT_NO_QUERY = (*LEARNING, *TOGETHER, "set", "outcomes")
 
 
 @dataclass

@@ -44,6 +44,7 @@ from skgpb.lab.experiments.texts import quote, quote_name, to_one_line
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._run import TOGETHER
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import StateLock
@@ -311,7 +312,10 @@ class Notebook:
             if is_split:
                 out.append((self._answer_event(("tell", query, y, nan), number), [number]))
             out += self._outcome_events(query, number, plan.limits)
-        return out if is_split else [(event, numbers), *out]
+        if not is_split:
+            return [(event, numbers), *out]
+        begins, ends = (((kind,), list[int]()) for kind in TOGETHER)
+        return [begins, *out, ends] if len(numbers) > 1 else out
 
     def _answer_event(self, event: Any, number: int) -> Any:
         """Return the event of an answer with the block and score of its record, if they differ."""

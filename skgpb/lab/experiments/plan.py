@@ -16,6 +16,7 @@ from skgpb.lab.experiments.entries import LEARNING, Entry
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.table import PastAnswer
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers._run import TOGETHER
 from skgpb.optimizers.search import Search
 from skgpb.utils.typing import Limits
 from skgpb.utils.warnings import without_warnings
@@ -267,6 +268,8 @@ class Plan:
         for kind, *rest in self.events:
             if kind in (*LEARNING, "outcomes"):
                 events.append(None)
+            elif kind in TOGETHER:
+                events.append((kind,))
             elif kind == "fit":
                 X = [convert(self.space.setting(x), "an answer of the past") for x in rest[0]]
                 events.append((kind, np.array(X), rest[1]))
