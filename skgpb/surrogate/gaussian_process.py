@@ -311,6 +311,16 @@ class GaussianProcess:
             without_warnings(NumericalWarning, observe, several, rewards, noisy)
         numbers = self.observe_all(several, rewards, noises)
         posterior = one_by_one.posterior
+        if several.has_strata:
+            # Predictions are of f alone, and not of the effect of a block.
+            error, variance = posterior.innovations(0)
+            alone = Functionals.of([*several], self.n_columns)
+            K = self.covariance(alone, one_by_one.observed)
+            posterior.solve_rows(K)
+            K = np.tril(K, first - 1)
+            return numbers, K @ (error / np.sqrt(variance)), self.posterior_variances(
+                self.variance(alone), K
+            )
         error, variance = posterior.innovations(first)
         mean = (rewards - self.offset) / self.scale - error
         return numbers, mean, np.maximum(variance - posterior.noises()[first:], 0.0)

@@ -15,8 +15,10 @@ from runs import of_another_version
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import EIOptimizer, GPUCBOptimizer
+from skgpb.domains.arms import PointsQuery
+from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import LimitWarning, ModelWarning
-from skgpb.optimizers import DAGPUCBOptimizer
+from skgpb.optimizers import CMETSOptimizer, DAGPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 #: No hyperparameters are learned, so that the answers alone determine the model.
@@ -41,6 +43,8 @@ MAKE = (
 
 
 def asked(optimizer, n=9):
+    if isinstance(optimizer, CMETSOptimizer):  # it has three cells at first
+        return optimizer.ask(3) * 3
     if not optimizer._contexts:
         return optimizer.ask(n)
     return [optimizer.ask(context=[(i % 3) / 2], another=True) for i in range(n)]
@@ -59,18 +63,18 @@ def assert_one_model(one, other):
     told = one.run_.told_queries()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for a, b in zip(*(r.predict_query(told, return_std=True) for r in (one, other)), strict=True):
-            assert_allclose(a, b, rtol=0, atol=1e-8)
         X = one.bounds_[:, 0] + np.random.default_rng(0).random((9, len(one.bounds_))) * np.ptp(
             one.bounds_, axis=1
         )
-        if cases.has_model(one):
+        assert_allclose(*(r.predict_query(told) for r in (one, other)), rtol=0, atol=1e-8)
+        if cases.has_model(one) and not getattr(getattr(one, "targets_", None), "finite", False):
+            X = as_coordinates(X)
             for a, b in zip(*(r.predict(X, return_std=True) for r in (one, other)), strict=True):
                 assert_allclose(a, b, rtol=0, atol=1e-8)
     assert one.history_.dtype == other.history_.dtype
     for name in one.history_.dtype.names:
         assert_allclose(one.history_[name], other.history_[name], rtol=0, atol=1e-8)
-    assert one.failed_.tolist() == other.failed_.tolist()
+    assert str(one.failed_) == str(other.failed_)
     assert one.run_.pending == other.run_.pending
     kinds = [[e[:2] for e in r._events if e[0] in ("tell", "fail", "ask")] for r in (one, other)]
     assert kinds[0] == kinds[1]
@@ -88,9 +92,7 @@ def test_the_model_is_that_of_answers_told_in_turn(name):
     alphas = [None, None, 0.04, None, 0.001, None, None, None, 0.02]
     one, other = told_in_both_ways(optimizer, queries, answers, alphas)
     assert_one_model(one, other)
-    more = asked(one, 1), [0.5], [None]
-    for each in (one, other):
-        each.tell(more[0] + queries[3:5], [0.5, 0.6, 0.2], 0.03)
+    one, other = told_in_both_ways(other, [*queries[1:4], queries[3]], [0.5, 0.6, 0.2, 0.1], [0.03] * 4)
     assert_one_model(one, other)
 
 
@@ -109,7 +111,7 @@ SETTINGS = {"x": (0.0, 3.0), "n": range(1, 6), "kind": ["a", "b", "c"]}
         {"kernel": RBF(0.4), "alpha": 0.01},
         {"kernel": RBF(0.4), "alpha": 0.01, "normalize_y": True},
         {"kernel": RBF(0.4), "alpha": None},
-        {"kernel": RBF(0.4), "alpha": 0.0},
+        {"kernel": RBF(0.15), "alpha": 0.0},
         {"direction": "minimize"},
         {"limits": {"t": (None, 1.0)}},
     ],
@@ -163,14 +165,12 @@ def test_averages_over_points_and_campaigns():
     runs = [GPUCBOptimizer(bounds=[(0, 1)] * 2, **FIXED) for _ in range(2)]
     for query, value in zip(queries, range(5), strict=True):
         runs[0].tell(query, float(value))
-    from skgpb.domains.arms import PointsQuery
-
     runs[1].tell([PointsQuery(query) for query in queries], np.arange(5.0))
     assert_one_model(*runs)
 
     def bandit():
         member = DAGPUCBOptimizer(arms=np.linspace(0, 1, 6)[:, None], **FIXED)
-        return CombinatorialBandit([("a", member), ("b", member)], random_state=0)
+        return CombinatorialBandit([("a", member), ("b", member)], budget=1.5)
 
     X = rng.choice(np.linspace(0, 1, 6), (8, 2))
     rewards = [[x, None if i == 3 else y] for i, (x, y) in enumerate(X.tolist())]
@@ -317,11 +317,10 @@ def test_copies_files_and_repetitions_ask_the_same(name, tmp_path):
     run.save(path, omit=tuple(given))
     of_another_version(path)  # its events are repeated
     twins.append(type(run).load(path, **given))
+    kinds = [event[0] for event in run._events]
     expected = next_queries(run)
     for twin in twins:
-        assert [event[0] for event in twin._events] == [event[0] for event in run._events[:-2]] or (
-            not run._contexts
-        )
+        assert [event[0] for event in twin._events] == kinds
         assert_array_equal(twin.history_["mean"], run.history_["mean"])
         assert next_queries(twin) == expected
 
