@@ -170,7 +170,7 @@ class BaseBanditOptimizer(
     #: Whether the search can compare its recommendation with alternatives, if it has no contexts.
     _compares: bool = False
 
-    #: Whether answers to several queries change the model together, in ``_observe_together``.
+    #: Whether many answers told in one call change the model together, by ``_observe_together``.
     _takes_together: ClassVar[bool] = False
 
     #: Whether queries have costs, so that ``max_cost`` may limit a run.

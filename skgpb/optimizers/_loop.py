@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from skgpb import defaults
 from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
@@ -543,7 +544,7 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
 
     observations, names = begin(search, validate)
     search.run_.names = search.run_.names or names
-    together = search._takes_together and len(observations) > 1
+    together = search._takes_together and len(observations) >= defaults.TOGETHER_FROM
     commit(search, take_together if together else take_in_turn, search, observations)
     return search
 

@@ -842,7 +842,8 @@ class Model:
         out = copy(self)
         out.schedule = copy(self.schedule)
         out.schedule.record_refit(self.n_answers)
-        found, process = out._fit_robust() if values is None else (values, None)
+        n_before = self.schedule.learned_at
+        found, process = out._fit_robust(n_before) if values is None else (values, None)
         out.samples = self.samples.with_factors(found.outliers)
         out.process = out._process_of(found, out.samples) if process is None else process
         out.noise, out._scaled_model_noise = found.noise, out._error_of(out.process.kernel)
@@ -853,20 +854,21 @@ class Model:
             out.schedule.check_due = self.n_answers
         return out
 
-    def _fit_robust(self) -> tuple[Hyperparameters, GaussianProcess | None]:
+    def _fit_robust(self, n_before: int) -> tuple[Hyperparameters, GaussianProcess | None]:
         """Learn hyperparameters, and again without the outliers under them.
 
         The process with these hyperparameters is returned as well, or None if there is none yet.
+        ``n_before`` is the number of answers at the previous refit.
         """
         samples, cleared = self.samples, set[int]()
         if samples.factors:
             # If all answers turn out to be exact none of them is an outlier.
-            all_believed = self._fit_map(samples.with_factors({}))
+            all_believed = self._fit_map(samples.with_factors({}), n_before)
             if not self._judges(all_believed):
                 return all_believed, None
         for _ in range(defaults.MAX_OUTLIERS_AT_ONCE):
             factors = samples.factors
-            found = replace(self._fit_map(samples), outliers=factors)
+            found = replace(self._fit_map(samples, n_before), outliers=factors)
             if not (judges := self._judges(found)) and not factors:
                 break
             usual = samples.with_factors({}).scaled(found.center, found.scale)
@@ -906,7 +908,7 @@ class Model:
             kernel = with_smoothness(kernel, found.smoothness)
         return self.process.with_hyperparameters(found.theta, merged, center, scale, kernel)
 
-    def _fit_map(self, samples: Samples) -> Hyperparameters:
+    def _fit_map(self, samples: Samples, n_before: int) -> Hyperparameters:
         """Return units of the rewards and hyperparameters, learned from all observations."""
         gp, prior = self.process, self.prior
         ours = prior is not None and is_of_matern(gp.kernel)
@@ -927,7 +929,7 @@ class Model:
         elif free and not np.array_equal(theta, self.first_theta):
             # The likelihood may be flat at the end of a search with few answers.
             starts.append((self.first_theta, usual or 0.0))
-        found = self._fit_from_starts(kernel, prior, samples, scaled, starts, found)
+        found = self._fit_from_starts(kernel, prior, samples, scaled, starts, found, n_before)
         if not (ours and scaled.unknown.all()):
             return found
         if not repeats_agree(scaled):
@@ -971,6 +973,7 @@ class Model:
         scaled: ScaledSamples,
         starts: list[tuple[np.ndarray, float]],
         before: Hyperparameters,
+        n_before: int = 0,
     ) -> Hyperparameters:
         """Return ``before`` with the hyperparameters that searches from some starts find."""
         gp, options, prior_of_noise = self.process, self.options, None
@@ -989,7 +992,7 @@ class Model:
             noise_prior=prior_of_noise,
             origin=gp.origin,
             model_noise=self._model_noise_of(samples, before.scale),
-            n_before=self.schedule.learned_before,
+            n_before=n_before,
         )
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 

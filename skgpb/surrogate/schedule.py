@@ -20,8 +20,6 @@ class Schedule:
         Number of answers at the first refit, at least.
     learned_at : int
         Number of answers at the latest refit; 0 before the first.
-    learned_before : int
-        Number of answers at the refit before the latest; 0 before the second.
     learning_due, check_due : float
         Numbers of answers from which on a refit, and a comparison, are due.
     n_checks : int
@@ -34,7 +32,6 @@ class Schedule:
     learning_due: float = inf
     check_due: float = inf
     n_checks: int = 0
-    learned_before: int = 0
 
     _kept_fields = ("learned_at", "learning_due", "check_due", "n_checks")
 
@@ -50,8 +47,7 @@ class Schedule:
 
     def record_refit(self, n: int) -> None:
         """Record a refit to n answers, even if it failed."""
-        self.learned_before, self.learned_at = self.learned_at, n
-        self.learning_due = next_refit(self.relearn, n, self.first)
+        self.learned_at, self.learning_due = n, next_refit(self.relearn, n, self.first)
 
     def request_refit(self) -> None:
         """Make a refit due at the next answer."""

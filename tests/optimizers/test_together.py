@@ -14,12 +14,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from runs import of_another_version
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import EIOptimizer, GPUCBOptimizer
+from skgpb import EIOptimizer, GPUCBOptimizer, defaults
 from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import LimitWarning, ModelWarning
 from skgpb.optimizers import CMETSOptimizer, DAGPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
+
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(defaults, "TOGETHER_FROM", 2)
+
 
 #: No hyperparameters are learned, so that the answers alone determine the model.
 FIXED = {"relearn": None, "optimizer": None, "kernel": RBF(0.5), "alpha": 0.01}
@@ -206,7 +213,6 @@ def test_hyperparameters_are_learned_once_from_all_answers_as_by_fit():
 
 
 def test_hyperparameters_are_learned_from_part_of_many_answers(monkeypatch):
-    from skgpb import defaults
     from skgpb.surrogate.samples import random_subsample
 
     assert random_subsample(500, 0) is None and random_subsample(2000, 1000) is None

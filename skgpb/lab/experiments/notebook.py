@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.domains import PointsQuery, Region
 from skgpb.exceptions import LimitWarning, LoadError, ReplayWarning
 from skgpb.lab.experiments.answers import (
@@ -315,7 +316,7 @@ class Notebook:
         if not is_split:
             return [(event, numbers), *out]
         begins, ends = (((kind,), list[int]()) for kind in TOGETHER)
-        return [begins, *out, ends] if len(numbers) > 1 else out
+        return [begins, *out, ends] if len(numbers) >= defaults.TOGETHER_FROM else out
 
     def _answer_event(self, event: Any, number: int) -> Any:
         """Return the event of an answer with the block and score of its record, if they differ."""
