@@ -84,9 +84,12 @@ def measured(n: int, d: int, seed: int, in_turn: bool) -> list[float]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argument_parser("speed.past", __doc__, 1)
-    parser.add_argument("--answers", type=positive_int, nargs="+", default=[1000, 3000, 5000])
-    parser.add_argument("--in-turn", type=positive_int, default=1000)
-    parser.add_argument("--sides", type=positive_int, default=6)
+    sizes, most = [1000, 3000, 5000], "up to how many they are also told one by one, default 1000"
+    parser.add_argument(
+        "--answers", type=positive_int, nargs="+", default=sizes, help="numbers of answers"
+    )
+    parser.add_argument("--in-turn", type=positive_int, default=1000, help=most)
+    parser.add_argument("--sides", type=positive_int, default=6, help="sides of the box, default 6")
     options = parser.parse_args(arguments)
     rows, lines = [], []
     for seed in range(options.seed, options.seed + options.runs):

@@ -448,6 +448,9 @@ class BaseBanditOptimizer(
     def tell(self, query: Told, reward: Numbers, alpha: Numbers = None) -> Self:
         """Report the reward of a query; an invalid argument raises an error and changes nothing.
 
+        Tell many answers in one call: a search over a set takes a hundred or more together, and
+        learns after the last of them, see :ref:`many-past-results`.
+
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame

@@ -39,6 +39,7 @@ from skgpb.utils.persistence import (
     shown,
     write,
 )
+from skgpb.utils.progress import log_step
 from skgpb.utils.typing import File
 from skgpb.utils.warnings import warn
 
@@ -242,6 +243,7 @@ def read_run(
             batch=[reader.query(each) for each in document["batch"]],
             times=[nan if each is None else each for each in document["times"]],
         )
+        log_step(sum(event[0] == "tell" for event in events), "computing the posterior of the run")
         try:
             optimizer, n_mismatches = rebuild(
                 cls, parameters, replay(events), reader.decode(snapshot), lock

@@ -75,6 +75,7 @@ from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.round import Round
 from skgpb.surrogate.model import Diagnosis
 from skgpb.utils.locks import locked, reading_log
+from skgpb.utils.progress import log_step
 from skgpb.utils.typing import (
     Bounds,
     Costs,
@@ -365,11 +366,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             self._on_refit()
         self._cache.observing(-1, 0.0)
         model = self._model
+        log_step(n, "computing their covariances")
         moments = model.observe_together(row_sets, rewards, alphas, strata, self._on_refit)
         predicted = map(model.to_user_units, *(each.tolist() for each in moments))
         told = zip(run.history[-n:], predicted, strict=True)
         run.history[-n:] = [(*row[:2], *pair, *row[4:]) for row, pair in told]
         self._warn_of_penalty(n)
+        if model.is_due:
+            log_step(n, "learning the hyperparameters")
         self._learn_if_due()
 
     # -- repeats ----------------------------------------------------------------------------
@@ -1061,6 +1065,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         block: str | Sequence[str | None] | SupportsArray | None = None,
     ) -> Self:
         """Report the reward of a query; an invalid argument raises an error and changes nothing.
+
+        Tell many answers in one call: a hundred or more are taken together, and hyperparameters are
+        learned after the last of them, see :ref:`many-past-results`.
 
         Parameters
         ----------

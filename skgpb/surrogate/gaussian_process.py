@@ -318,8 +318,10 @@ class GaussianProcess:
             K = self.covariance(alone, one_by_one.observed)
             posterior.solve_rows(K)
             K = np.tril(K, first - 1)
-            return numbers, K @ (error / np.sqrt(variance)), self.posterior_variances(
-                self.variance(alone), K
+            return (
+                numbers,
+                K @ (error / np.sqrt(variance)),
+                self.posterior_variances(self.variance(alone), K),
             )
         error, variance = posterior.innovations(first)
         mean = (rewards - self.offset) / self.scale - error

@@ -748,7 +748,7 @@ class Model:
         strata: Sequence[int] = (),
         renew: Callable[[], None] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Condition on several answers, like :meth:`observe` on each in turn, with one factorization.
+        """Condition on several answers by one factorization, like :meth:`observe` on each in turn.
 
         Parameters
         ----------

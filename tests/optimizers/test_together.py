@@ -20,7 +20,8 @@ from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import LimitWarning, ModelWarning
 from skgpb.optimizers import CMETSOptimizer, DAGPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
-
+from skgpb.surrogate import GaussianProcess
+from skgpb.utils import progress
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def contextual(name):
 
 
 MAKE = (
-    {name: cases.make for name in cases.CASES}
+    dict.fromkeys(cases.CASES, cases.make)
     | {name: cases.make_indirect for name in cases.INDIRECT if "pairs" not in name}
     | {name: contextual for name in cases.IN_CONTEXTS if name != "EI-cells-in-contexts"}
 )
@@ -99,7 +100,9 @@ def test_the_model_is_that_of_answers_told_in_turn(name):
     alphas = [None, None, 0.04, None, 0.001, None, None, None, 0.02]
     one, other = told_in_both_ways(optimizer, queries, answers, alphas)
     assert_one_model(one, other)
-    one, other = told_in_both_ways(other, [*queries[1:4], queries[3]], [0.5, 0.6, 0.2, 0.1], [0.03] * 4)
+    one, other = told_in_both_ways(
+        other, [*queries[1:4], queries[3]], [0.5, 0.6, 0.2, 0.1], [0.03] * 4
+    )
     assert_one_model(one, other)
 
 
@@ -129,13 +132,14 @@ def test_points_of_a_box_blocks_and_outcomes(given):
     if given.get("alpha") == 0.0:
         y[20:25] = y[:5]
     blocks = [None if i % 3 else f"day {i // 10}" for i in range(30)]
-    more = [{"outcomes": {"t": x.sum()}, "block": block} for x, block in zip(X, blocks)]
+    outcomes = [{"t": x.sum()} for x in X]
+    more = [{"outcomes": each, "block": day} for each, day in zip(outcomes, blocks, strict=True)]
     more = more if "limits" in given else [{}] * 30
     one, other = (GPUCBOptimizer(bounds=[(0, 1)] * 2, relearn=None, **given) for _ in range(2))
     for x, value, told in zip(X, y, more, strict=True):
         one.tell(x, value, **told)
-    together = {} if "limits" not in given else {"outcomes": [m["outcomes"] for m in more]}
-    other.tell(X, y, **together | ({"block": blocks} if together else {}))
+    together = {"outcomes": outcomes, "block": blocks} if "limits" in given else {}
+    other.tell(X, y, **together)
     if given.get("alpha") == 0.0:
         # The deviation of an answer that is known already is the square root of rounding.
         others = np.setdiff1d(np.arange(30), np.arange(20, 25))
@@ -219,7 +223,7 @@ def test_hyperparameters_are_learned_from_part_of_many_answers(monkeypatch):
     assert [len(random_subsample(n, 0)) for n in (501, 1000, 1800, 9000)] == [500, 500, 900, 1000]
     assert len(random_subsample(9000, 4500)) == 2000
     chosen = random_subsample(3000, 10)
-    assert (np.diff(chosen) > 0).all() and 0 <= chosen[0] and chosen[-1] < 3000
+    assert (np.diff(chosen) > 0).all() and chosen[0] >= 0 and chosen[-1] < 3000
     monkeypatch.setattr(defaults, "MOST_LEARNED", 60)
     X, y = points(120)
     run = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0).tell(X, y)
@@ -264,6 +268,47 @@ def test_measurements_that_only_some_answers_lack_are_warned_of():
 # -- candidates, files and copies ---------------------------------------------------------------
 
 
+def test_covariances_are_factorized_once_for_all_answers_and_once_to_learn(monkeypatch, caplog):
+    blocks, append = [], GaussianProcess._append
+
+    def spy(self, new, *arguments):
+        blocks.append(len(new))
+        append(self, new, *arguments)
+
+    monkeypatch.setattr(GaussianProcess, "_append", spy)
+    monkeypatch.setattr(progress, "LOGGED_FROM", 120)
+    X, y = points(120)
+    with caplog.at_level("INFO", "skgpb.past"):
+        run = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0).tell(X, y)
+        assert blocks == [120, 120]
+        file = io.BytesIO()
+        run.save(file)
+        file.seek(0)
+        GPUCBOptimizer.load(file)
+    assert blocks == [120] * 3
+    steps = ["computing their covariances", "learning the hyperparameters"]
+    steps.append("computing the posterior of the run")
+    assert caplog.messages == [f"120 answers: {step}" for step in steps]
+
+
+def test_lists_as_short_as_batches_are_told_in_turn(monkeypatch):
+    monkeypatch.undo()
+    X, y = points(100)
+    one, other = (GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0) for _ in range(2))
+    for x, value in zip(X[:99], y[:99], strict=True):
+        one.tell(x, value)
+    other.tell(X[:99], y[:99])
+    assert [e[0] for e in one._events] == [e[0] for e in other._events]
+    assert one.ask() == other.ask()
+    whole = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0).tell(X, y)
+    assert [event[0] for event in whole._events] == [
+        "together",
+        *["tell"] * 100,
+        "apart",
+        "learned",
+    ]
+
+
 def test_candidates_move_once_and_as_many_as_in_so_many_rounds(monkeypatch):
     from skgpb.domains.box_candidates import BoxCandidates
 
@@ -291,10 +336,11 @@ def next_queries(run):
     return [each.box.tolist() for each in (queries if n else [queries])]
 
 
-@pytest.mark.parametrize(
-    "name", ["GP-UCB-box", "GP-UCB", "EI", "KG-cells", "KG-fidelities", "CMES-noisy", "CMETS"]
-    + ["EI-unknown-noise", "UCB-box-in-contexts", "GPOO-center", "default"]
-)  # fmt: skip
+KEPT = ["GP-UCB-box", "GP-UCB", "EI", "KG-cells", "KG-fidelities", "CMES-noisy", "CMETS"]
+KEPT += ["EI-unknown-noise", "UCB-box-in-contexts", "GPOO-center", "default"]
+
+
+@pytest.mark.parametrize("name", KEPT)
 def test_copies_files_and_repetitions_ask_the_same(name, tmp_path):
     if name == "default":
         run = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0)
@@ -354,13 +400,14 @@ def test_an_error_in_the_midst_changes_nothing(monkeypatch):
     run = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0).tell(X, y)
     events, twin = run._events, deepcopy(run)
 
-    def broken(self):
+    def broken(self, *_):
         raise KeyboardInterrupt
 
     for name in ("_learn_if_due", "_observe_together"):
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(GPUCBOptimizer, name, lambda self, *_: broken(self))
-            run.tell(*points(30, seed=1))
+        with monkeypatch.context() as patch:
+            patch.setattr(GPUCBOptimizer, name, broken)
+            with pytest.raises(KeyboardInterrupt):
+                run.tell(*points(30, seed=1))
     assert len(run._events) == len(events) and len(run.history_) == 20
     assert run.run_.together is None
     assert run.ask() == twin.ask()
