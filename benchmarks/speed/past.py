@@ -34,7 +34,7 @@ from benchmarks.speed.long_run import peak_memory
 from skgpb import GPUCBOptimizer
 
 NOISE = 0.1
-HEADER = ("told, s", "fit, s", "load, s", "round, s", "MB", "error", "in turn, s", "error")
+HEADER = ("told, s", "fit, s", "load, s", "round, s", "MB", "error", "in turn, s", "its error")
 
 
 def f(X: np.ndarray) -> np.ndarray:
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
                 found = task.result()
             digits = (2, 2, 2, 2, 0, 4, 2, 4)
             cells = [f"{each:.{k}f}" for each, k in zip(found, digits, strict=True)]
-            lines.append((f"{n:,} answers", ["" if each == "nan" else each for each in cells]))
+            lines.append((f"{n:,} answers", ["-" if each == "nan" else each for each in cells]))
             rows.append((n, seed, *found))
     print(format_table(f"Past answers, {options.sides} sides", list(HEADER), lines))
     path = options.output / "past.csv"

@@ -314,7 +314,7 @@ class PosteriorIncumbents(Incumbents):
     utility : Utility or None
         Discount of means for failures and limits, so that candidates do not follow infeasible
         points; None if everything is feasible.
-    n_rounds : int
+    n_rounds : int, default=1
         Number of answers since the candidates moved last: as many move as in so many rounds.
     """
 
@@ -325,7 +325,7 @@ class PosteriorIncumbents(Incumbents):
         *,
         optimistic: bool,
         utility: Utility | None,
-        n_rounds: int,
+        n_rounds: int = 1,
     ) -> None:
         self._targets, self._gp, self.n_rounds = targets, gp, n_rounds
         self.most = n_rounds * max(1, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
