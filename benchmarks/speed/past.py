@@ -105,7 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
     path = options.output / "past.csv"
     columns = ["told", "fit", "load", "round", "megabytes", "error", "in_turn", "error_in_turn"]
     write_csv(path, ["answers", "seed", *columns], rows)
-    print(f"Written: {path}")
+    print(f"\nWritten: {path}")
 
 
 if __name__ == "__main__":

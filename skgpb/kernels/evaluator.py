@@ -283,8 +283,10 @@ class Functionals:
         if not row_sets:
             return cls(n_columns)
         rows = row_sets[0] if len(row_sets) == 1 else np.concatenate(row_sets)
-        levels = [stratum] * len(row_sets) if isinstance(stratum, int) else stratum
-        strata = {i: level for i, level in enumerate(levels) if level}
+        strata = None
+        if stratum:
+            levels = [stratum] * len(row_sets) if isinstance(stratum, int) else stratum
+            strata = {i: level for i, level in enumerate(levels) if level}
         if len(rows) == len(row_sets):
             return cls(n_columns, rows, strata=strata)
         return cls(n_columns, row_sets=row_sets, strata=strata)

@@ -34,7 +34,7 @@ def fit_hyperparameters(
     noise_prior: tuple[Prior, np.ndarray] | None,
     origin: np.ndarray | None,
     model_noise: ModelNoise | None,
-    n_before: int = 0,
+    n_before: int,
 ) -> tuple[np.ndarray, float | None]:
     """Return the most probable hyperparameters theta, and the noise variance if it is learned.
 
@@ -67,7 +67,7 @@ def fit_hyperparameters(
         Subtracted from rows, see :class:`~skgpb.surrogate.gaussian_process.GaussianProcess`.
     model_noise : ModelNoise or None
         Error variance of the kernel itself, which depends on its hyperparameters.
-    n_before : int, default=0
+    n_before : int
         Number of answers at the latest refit, see
         :func:`~skgpb.surrogate.samples.random_subsample`.
 

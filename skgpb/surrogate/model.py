@@ -963,7 +963,8 @@ class Model:
         if not (free or usual is not None):
             return found
         starts = [(kernel.theta if prior is None else prior.center, usual or 0.0)]
-        return self._fit_from_starts(kernel, prior, samples, scaled, starts, found)
+        n_before = self.n_answers  # all of them are learned from
+        return self._fit_from_starts(kernel, prior, samples, scaled, starts, found, n_before)
 
     def _fit_from_starts(
         self,
@@ -973,7 +974,7 @@ class Model:
         scaled: ScaledSamples,
         starts: list[tuple[np.ndarray, float]],
         before: Hyperparameters,
-        n_before: int = 0,
+        n_before: int,
     ) -> Hyperparameters:
         """Return ``before`` with the hyperparameters that searches from some starts find."""
         gp, options, prior_of_noise = self.process, self.options, None

@@ -313,10 +313,10 @@ class Notebook:
             if is_split:
                 out.append((self._answer_event(("tell", query, y, nan), number), [number]))
             out += self._outcome_events(query, number, plan.limits)
-        if not is_split:
-            return [(event, numbers), *out]
-        begins, ends = (((kind,), list[int]()) for kind in TOGETHER)
-        return [begins, *out, ends] if len(numbers) >= defaults.TOGETHER_FROM else out
+        if len(out) >= defaults.TOGETHER_FROM:
+            begins, ends = (((kind,), list[int]()) for kind in TOGETHER)
+            out = [begins, *out, ends]
+        return out if is_split else [(event, numbers), *out]
 
     def _answer_event(self, event: Any, number: int) -> Any:
         """Return the event of an answer with the block and score of its record, if they differ."""
