@@ -11,10 +11,11 @@ from typing import Any
 from skgpb.domains import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.experiments.records import LabRecord
-from skgpb.optimizers._run import TOGETHER
 
 # Events of learned hyperparameters; a repetition of the run makes them again.
 LEARNING = ("learned", "unlearned")
+# Events before and after answers that change the model together.
+TOGETHER = ("together", "apart")
 # Events that begin or answer no query.
 ABOUT_NO_QUERY = (*LEARNING, *TOGETHER, "set", "outcomes")
 
