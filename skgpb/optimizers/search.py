@@ -1132,7 +1132,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             The query, a dict of settings, or points whose average value is the reward. For n
             rewards n of these: a list, the rows of an array, or a table with a column for each
-            side. Hyperparameters are learned once from a hundred or more (:ref:`many-past-results`).
+            side. Hyperparameters are learned once from a hundred or more, :ref:`many-past-results`.
         reward : float or None, or array-like of shape (n,)
             The noisy answer. None, or NaN in a column of a table, means that the evaluation
             failed: the query is not asked again for a while.
