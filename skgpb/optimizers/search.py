@@ -859,9 +859,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         has values, up to 25.
     limits : dict, default=None
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
-        ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) for each name,
-        None for an open end, or True or False. Pass measured outcomes to :meth:`tell`. Each outcome
-        has its own model, see Notes.
+        ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) has None for an
+        open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
 
     Attributes
     ----------
@@ -913,21 +912,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     no query that hardly ever succeeds while others are left. The recommendation is an answered
     query, or a target that succeeds almost surely.
 
-    *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
-    the answers that came with the outcome. It is averaged with one of the same length scales and
-    the roughest smoothness, so that outcomes which change in steps are not foretold too surely. The
-    improvement of a query upon the best answered query within all limits is weighted by the
-    probability that the limits hold, as in [Gardner2014]_ for expected improvement. While no
-    answered query is within all limits, it is the improvement upon the worst answer. ``ask``
-    returns no query whose probability is below 0.5 % while others are left. The knowledge gradient
-    may ask queries beyond the limits, if these are the most informative about targets within. The
-    recommendation is an answered query that keeps all limits with a probability of at least 95 %,
-    or another such target, or else the target of the largest probability. A ``kernel`` of the user
-    is also the kernel of all outcomes, in units of their standard deviations. An outcome that is
-    yes or no has a model like that of failures, averaged over its length scales and over the share
-    of the outcome that the setting determines. Improvements are weighted by its probability with
-    the third power of the odds. A query may be recommended if the outcome was as demanded each time
-    it was measured there.
+    *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f, and
+    averaged with the roughest of the same length scales. Yes or no has a model like that of
+    failures, and the odds of its probability count with the third power. The improvement of a query
+    upon the best answered query within all limits is weighted by the probability that the limits
+    hold [Gardner2014]_. While no answered query is within all limits, it is the improvement upon
+    the worst answer. Queries whose probability is below 0.5 % are not asked while others are left.
+    The knowledge gradient may ask queries beyond the limits. The recommendation is an answered
+    query that keeps all limits with a probability of at least 95 %, or passed each time, or another
+    such target, or else the target of the largest probability. A ``kernel`` of the user is also
+    that of all numbers, in units of their standard deviations.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
@@ -1146,11 +1140,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
-            Further outcomes by their names, for ``limits``: numbers, or yes or no as a bool, 1 or
-            0, or a word such as "yes", "fail" and "true"; None or NaN for an outcome that was not
-            measured. Outcomes without a limit are kept for limits that are set later. A
-            failed evaluation may have outcomes. An objective of :meth:`run` returns a pair, the
-            reward and this dict.
+            Further outcomes by their names, for ``limits``: numbers, or yes or no as a bool, 1, 0
+            or a word; None or NaN if not measured. Outcomes without a limit are kept for limits
+            that are set later. A failed evaluation may have outcomes. An objective of :meth:`run`
+            returns a pair, the reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, which does not count as
