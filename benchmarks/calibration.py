@@ -367,7 +367,7 @@ def row_of_limit(runs: np.ndarray) -> list[str]:
 
 
 def print_limits(options: Any, seeds: range) -> None:
-    """Print a table of what is said of limits."""
+    """Print what is said of limits, and write it."""
     header = ["recommended", *(f"from {100 * low:.0f}" for low in ENDS[:-1])]
     cells = [
         (told, law, noise, n)
@@ -386,6 +386,18 @@ def print_limits(options: Any, seeds: range) -> None:
         rows.append((f"{told}, all of these", row_of_limit(np.concatenate(every))))
     said = f"percentage of settings that keep a limit, of what is said, {options.runs} runs"
     print(format_table(f"{said}, seed {options.seed}", header, rows), end="\n\n", flush=True)
+    path = options.output / "calibration_limits.csv"
+    write_csv(
+        path,
+        ["told", "law", "noise", "n", "seed", "said", "held"],
+        [
+            (*cell, seed, *pair)
+            for cell, runs in zip(cells, each, strict=True)
+            for seed, run in zip(seeds, runs.tolist(), strict=True)
+            for pair in run
+        ],
+    )
+    print(f"Written: {path}")
 
 
 class Cell(NamedTuple):
