@@ -214,6 +214,8 @@ class Run:
         Queries since the last answer or failure; ``ask`` returns them again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before their answer.
+    moved : dict
+        Queries that were pending when the box changed: the present query for each earlier one.
     params : SimpleNamespace
         The parameters in use.
     space, actions, context_space, query_space : ParameterSpace or None
@@ -266,6 +268,7 @@ class Run:
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
+        self.moved: dict[Any, Any] = {}
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
@@ -401,16 +404,16 @@ class Run:
         told = self.told_queries()
         return next((told[place] for place in places if told[place] not in self.pending), None)
 
-    def ask(self, query: Any) -> None:
-        """Record a new query."""
+    def ask(self, query: Any, fixed: Mapping[str, Any] | None = None) -> None:
+        """Record a new query, and the sides that were fixed."""
         self.asked.append(query)
         self.pending[query] = None
-        self.events.append(("ask", query))
+        self.events.append(("ask", query) if fixed is None else ("ask", query, dict(fixed)))
         if self.asked_again:
             self.asked_again.discard(query)
 
-    def ask_by(self, propose: Callable[[], Any]) -> Any:
-        """Call ``propose``, record the query and return it.
+    def ask_by(self, propose: Callable[[], Any], fixed: Mapping[str, Any] | None = None) -> Any:
+        """Call ``propose``, record the query and the sides that are fixed, and return the query.
 
         If all queries are pending, the failed ones are released first.
         """
@@ -426,7 +429,7 @@ class Run:
             except AllPendingError:
                 self.pending = pending
                 raise
-        self.ask(query)
+        self.ask(query, fixed)
         return query
 
     def take_back(self, query: Any) -> None:

@@ -40,8 +40,9 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
-from skgpb.domains import Cells, Districts, Fidelities
+from skgpb.domains import Box, Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
@@ -72,6 +73,7 @@ from skgpb.optimizers._sets import (
     differs,
 )
 from skgpb.optimizers._stopping import Rivals
+from skgpb.optimizers.changed_box import change_box
 from skgpb.optimizers.round import Round
 from skgpb.surrogate.model import Diagnosis
 from skgpb.utils.locks import locked, reading_log
@@ -651,14 +653,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Set the queries and targets of a new run, and track them."""
         self._spent = 0.0
         self._filled = 0
+        self._use(tracked)
+        # A kernel that does not accept the rows raises its error before anything is evaluated.
+        self._model.process.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+        self._update_derived_values()
+
+    def _use(self, tracked: PosteriorCache) -> None:
+        """Track the queries and targets of a cache from now on."""
         self._cache = tracked
         if not len(self.targets_.rows):
             self._refresh()  # the number of points of the grid of a box depends on the kernel
         else:
-            self._cache.track()
-        # A kernel that does not accept the rows raises its error before anything is evaluated.
-        self._model.process.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
-        self._update_derived_values()
+            tracked.track()
 
     def _resume(self) -> None:
         self._cache.invalidate(self._model.process)
@@ -964,6 +970,55 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         whole = own.queries is None and own.targets is None and not self._n_context
         return whole and space is not None and bool(np.isfinite(space.n_settings))
 
+    def _takes_box(self, bounds: Any) -> bool:
+        run = self.run_
+        named = isinstance(bounds, Mapping) and run.actions is not None
+        return named and self._targets_are_queries and run.params.arms is None
+
+    def _change_box(self, bounds: Any) -> None:
+        change_box(self, bounds)
+
+    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
+        run = self.run_
+        if not self._takes_box(run.params.bounds):
+            super()._check_fixed(fixed)
+        self._sides_with(fixed)
+
+    def _sides_with(self, fixed: Mapping[str, Any]) -> ParameterSpace:
+        """Return the sides of actions, of which some are fixed."""
+        run = self.run_
+        given, sides = run.params.bounds, run.actions.sides
+        box = given.of_now if isinstance(given, Box) else Box(given)
+        for name, value in fixed.items():
+            axes = dict(run.actions.axes)
+            if name not in axes:
+                raise ValueError(
+                    f"fixed must have names of sides with several values, of {sides}; got {name!r}"
+                )
+            try:
+                axes[name].coordinate(value)
+            except ValueError as error:
+                raise ValueError(f"fixed[{name!r}] {error}, got {value!r}") from None
+        held = {**box, **{name: [value] for name, value in fixed.items()}}
+        return run.actions.restricted_to(Box(held, box.constraints, box.feasible), "fixed sides")
+
+    def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
+        kept = self._cache, self._cost_model, self._filled
+        feedback = replace(self._feedback, actions=self._sides_with(fixed))
+        sets = feedback.sets(self.run_.seed)
+        try:
+            self._set_costs(sets[0])
+            self._use(self._cache_of(feedback, sets))
+            return self._choose(context)
+        finally:
+            self._cache, self._cost_model, self._filled = kept
+            self._cache.track()
+
+    def _cache_of(self, feedback: Feedback, sets: tuple[ArmSet, ArmSet]) -> PosteriorCache:
+        """Return a cache of the posterior of two sets."""
+        gp, several = self._model.process, feedback.n_tasks > 0
+        return PosteriorCache(sets, gp, optimistic=feedback.rows_are_boxes, over_tasks=several)
+
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         run = self.run_
         own = run.params
@@ -1035,10 +1090,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             gp.sizes = sizes
             gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
-        several = feedback.n_tasks > 0
-        self._track(
-            PosteriorCache(sets, gp, optimistic=feedback.rows_are_boxes, over_tasks=several)
-        )
+        self._track(self._cache_of(feedback, sets))
 
     # -- limits on other outcomes -----------------------------------------------------------
 
