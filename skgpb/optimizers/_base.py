@@ -257,15 +257,19 @@ class BaseBanditOptimizer(
         Replace objects, never mutate them: after an error the loop puts the old ones back.
         """
 
-    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
-        """Raise an error unless ``ask`` can hold some sides at values."""
+    def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
+        """Raise an error unless ``ask`` can hold some sides at values, or share some."""
+        name, given = ("fixed", fixed) if fixed else ("shared", shared)
         raise ValueError(
-            "fixed is for searches by candidates of a box with named sides, bounds={name: side}; "
-            f"{type(self).__name__} got fixed={fixed!r}"
+            f"{name} is for searches by candidates of a box with named sides, bounds={{name: "
+            f"side}}; {type(self).__name__} got {name}={given!r}"
         )
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
-        """Return the next query with fixed sides; called after ``_check_fixed``."""
+        """Return the next query with fixed sides; called after ``_check_fixed``.
+
+        ``fixed`` is empty for the first query of several that share sides.
+        """
         raise NotImplementedError
 
     def _takes_box(self, bounds: Any) -> bool:
@@ -420,6 +424,7 @@ class BaseBanditOptimizer(
         context: Setting | None = None,
         another: bool = False,
         fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
     ) -> Q: ...
 
     @overload
@@ -430,6 +435,7 @@ class BaseBanditOptimizer(
         context: Setting | None = None,
         another: bool = False,
         fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
     ) -> list[Q]: ...
 
     @locked
@@ -440,6 +446,7 @@ class BaseBanditOptimizer(
         context: Setting | None = None,
         another: bool = False,
         fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
     ) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
@@ -459,6 +466,9 @@ class BaseBanditOptimizer(
         fixed : dict, default=None
             Values of sides that these queries shall have, by name: only 60 degrees today. For
             searches by candidates of a box with named sides.
+        shared : collection of str, default=()
+            Names of sides on which all n queries have the values of the first, as a plate in an
+            oven has one temperature. For the same searches.
 
         Raises
         ------
@@ -468,9 +478,9 @@ class BaseBanditOptimizer(
         count = 1 if n is None else check_count(n)
         loop.apply_set_params_and_warn(self)
         context = loop.begin(self, lambda: self._contexts.validate(context))
-        if fixed is not None:
-            self._check_fixed(fixed)
-        asked = loop.ask(self, count, another, context, fixed)
+        if fixed is not None or shared:
+            self._check_fixed(fixed or {}, shared)
+        asked = loop.ask(self, count, another, context, fixed, shared)
         return asked[0] if n is None else asked
 
     @locked
@@ -682,7 +692,8 @@ class BaseBanditOptimizer(
         """All events since the start, in order.
 
         * ``("fit", X, y)``: a call of ``fit``, with further arrays if the class has them.
-        * ``("ask", query)``: a new query. A third entry is a dict of fixed sides, if there are any.
+        * ``("ask", query)``: a new query. A third entry is a dict of fixed sides, if there are any;
+          it is empty for the first query of several that share sides.
         * ``("tell", query, reward, alpha)``: an answer; alpha is NaN if the noise is learned. A
           fifth entry is the name of the block, if the answer has one.
         * ``("rows", query, count)``: the number of rows in the query, before its answer. Without

@@ -27,7 +27,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -978,11 +978,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _change_box(self, bounds: Any) -> None:
         change_box(self, bounds)
 
-    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
+    def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
         run = self.run_
         if not self._takes_box(run.params.bounds):
-            super()._check_fixed(fixed)
+            super()._check_fixed(fixed, shared)
         self._sides_with(fixed)
+        names = dict(run.actions.axes)
+        if isinstance(shared, str) or not names.keys() >= set(shared):
+            raise ValueError(
+                "shared must be a list of names of sides with several values, of "
+                f"{run.actions.sides}; got {shared!r}"
+            )
 
     def _sides_with(self, fixed: Mapping[str, Any]) -> ParameterSpace:
         """Return the sides of actions, of which some are fixed."""
@@ -1003,6 +1009,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return run.actions.restricted_to(Box(held, box.constraints, box.feasible), "fixed sides")
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
+        if not fixed:  # the first query of a plate: queries that share sides fill few places
+            if len(self._observed_rows_with(self.run_.evaluating)) >= self._n_initial:
+                self._filled = max(self._filled, self._n_initial)
+            return self._choose(context)
         kept = self._cache, self._cost_model, self._filled
         feedback = replace(self._feedback, actions=self._sides_with(fixed))
         sets = feedback.sets(self.run_.seed)
