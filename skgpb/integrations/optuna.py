@@ -141,8 +141,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     an exception or returned NaN count as failures, see *Failures* of
     :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite value, and
     values far worse than most are moved near to the others. For trials that run elsewhere the model
-    assumes the expected values. Still, workers may choose the same setting, if answers are exact
-    and the best setting is found.
+    assumes the expected values, and no trial has the setting of one of them, unless no other
+    candidate is left.
 
     *Search spaces.* All parameters of earlier trials are chosen together, by one model. A trial
     without one of them counts with a neutral coordinate. A decision tree predicts, from the

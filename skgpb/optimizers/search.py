@@ -921,7 +921,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     round on, and some of them follow the best points in the context.
 
     *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
-    reduces the standard deviations [Desautels2014]_. A batch has no query twice.
+    reduces the standard deviations [Desautels2014]_. A batch has no query twice. If only the
+    recommendation counts, it also has no query about which the pending answers tell much more than
+    about others, see :doc:`/user_guide/batches`.
     """
 
     arms: Points | None = None
