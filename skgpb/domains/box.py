@@ -89,8 +89,8 @@ class Box(Mapping[str, Any]):
 
     @property
     def is_constrained(self) -> bool:
-        """True if constraints, besides the sides, limit the settings."""
-        return bool(self.constraints) or self.feasible is not None
+        """True if constraints limit the settings, or earlier answers are at others."""
+        return bool(self.constraints or self.earlier) or self.feasible is not None
 
     @property
     def of_now(self) -> Box:

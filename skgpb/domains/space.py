@@ -866,21 +866,21 @@ class ParameterSpace:
     def _with_earlier(cls, bounds: Box, name: str) -> ParameterSpace:
         """Return the space of the present sides and of earlier answers.
 
-        Its feasible set has the settings on the present sides.
+        If it is wider than the present sides, its feasible set has the settings on these.
         """
+        now = cls.from_bounds(bounds.of_now, name)
         axes = {
             side: wider_axis(f"{name}[{side!r}]", values, bounds.earlier.get(side, values))
             for side, values in bounds.items()
         }
         space = cls.__new__(cls)
         space._lay_out([axes], name, spans=True)
-        space = space.restricted_to(bounds.of_now, name)
+        space = now if space.axes == now.axes else space.restricted_to(now)
         space.earlier = {k: value for k, value in bounds.earlier.items() if not _is_side(value)}
         return space
 
-    def restricted_to(self, bounds: Box, name: str = "bounds") -> ParameterSpace:
-        """Return this space with the settings of a narrower box as its feasible set."""
-        now = self.from_bounds(bounds, name)
+    def restricted_to(self, now: ParameterSpace) -> ParameterSpace:
+        """Return this space with the settings of a narrower one as its feasible set."""
         if now.feasible is None:
             now.feasible = FeasibleSet(now, (), None, now.constants)
         out = copy(self)
@@ -922,7 +922,7 @@ class ParameterSpace:
         return out
 
     #: Feasible settings of a box with constraints; None without constraints.
-    feasible: FeasibleSet | None = None
+    feasible: FeasibleSet | AvailableSet | None = None
 
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
         """Create an axis for every parameter of some dicts."""

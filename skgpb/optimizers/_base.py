@@ -272,6 +272,10 @@ class BaseBanditOptimizer(
         """
         raise NotImplementedError
 
+    def _may_ask(self, query: Any) -> bool:
+        """Return whether ``ask`` may return a query that was asked or told before."""
+        return True
+
     def _takes_box(self, bounds: Any) -> bool:
         """Return whether the run can continue in a box that was set during it."""
         return False
@@ -399,8 +403,8 @@ class BaseBanditOptimizer(
         """Set parameters, also during a run, which validates them at once.
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
-        Others, such as the domain and ``kernel``, apply from the next ``fit`` on; a warning names
-        them.
+        Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
+        apply at once in searches by candidates of a box with named sides, see :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)
@@ -464,11 +468,9 @@ class BaseBanditOptimizer(
             Whether to choose new queries although some are pending, for workers that call ``ask``
             one by one. Otherwise ``ask`` returns the same queries until the next ``tell``.
         fixed : dict, default=None
-            Values of sides that these queries shall have, by name: only 60 degrees today. For
-            searches by candidates of a box with named sides.
+            Values of some sides of these queries, by name, see :ref:`other-bounds`.
         shared : collection of str, default=()
-            Names of sides on which all n queries have the values of the first, as a plate in an
-            oven has one temperature. For the same searches.
+            Names of sides that have one value in all n queries, see :ref:`plates`.
 
         Raises
         ------

@@ -528,7 +528,7 @@ def ask(
     With ``another`` all of them are new. All have the values of the first on the sides ``shared``.
     """
     run = search.run_
-    asked = [] if another else run.asked
+    asked = [] if another else list(filter(search._may_ask, run.asked))
     if context is not None:
         asked = [query for query in asked if np.array_equal(query.context, context)]
     if fixed is not None:

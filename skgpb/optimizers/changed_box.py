@@ -32,12 +32,10 @@ def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
     replay = Replay(events, run.seed, times=run.times)
     twin, _ = rebuild(type(search), parameters, replay, lock=search._lock)
     new, asked = twin.run_, set(map(there.query, run.asked))
+    new.asked = [each for each in new.asked if each in asked]
     new.moved = {old: there.query(query) for old, query in run.moved.items()} | {
         query: there.query(query) for query in run.pending
     }
-    feasible = twin.run_.actions.is_feasible
-    n = twin._n_context
-    new.asked = [each for each in new.asked if each in asked and feasible(each.points[0, n:])]
     new.asked_again = set(map(there.query, run.asked_again))
     new.evaluations.batch = list(map(there.query, run.evaluations.batch))
     new.evaluations.arrived = run.evaluations.arrived
@@ -58,8 +56,8 @@ def settings_of(events: Iterable[Event], space: ParameterSpace) -> list[dict[str
 
 def box_with_earlier(
     bounds: Mapping[str, Any], before: ParameterSpace, settings: list[dict[str, Any]]
-) -> Mapping[str, Any]:
-    """Return the bounds, with the earlier sides of settings that are not on them.
+) -> Box:
+    """Return a box of the bounds, with the earlier sides of settings that are not on them.
 
     Parameters
     ----------
@@ -75,8 +73,8 @@ def box_with_earlier(
     ValueError
         If a side is new and ``earlier`` does not have the value of all settings so far.
     """
-    given = dict(bounds.earlier) if isinstance(bounds, Box) else {}
-    earlier, known = dict(given), before.entries()
+    box = bounds if isinstance(bounds, Box) else Box(bounds)
+    given, earlier, known = box.earlier, dict(box.earlier), before.entries()
     for name, side in bounds.items():
         if name not in known:
             if settings and name not in given:
@@ -88,9 +86,6 @@ def box_with_earlier(
         axis = wider_axis(f"bounds[{name!r}]", side, given.get(name, side))
         if not all(axis.has(setting[name]) for setting in settings):
             earlier[name] = known[name]
-    if not earlier:
-        return bounds
-    box = bounds if isinstance(bounds, Box) else Box(bounds)
     return Box(box.sides, box.constraints, box.feasible, earlier)
 
 

@@ -867,13 +867,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     scale for cells (:mod:`skgpb.surrogate.trend_and_rough`).
 
     *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
-    fill the space. They are points of a scrambled Sobol sequence, or the middles of equal parts in
-    one dimension, or the nearest ones of finitely many queries. The next query is always the one
-    farthest from all earlier queries and answers. Earlier answers near a query of the design
-    replace it.
+    fill the space: points of a scrambled Sobol sequence, in one dimension the middles of equal
+    parts, the nearest of finitely many queries. The next one is farthest from all earlier ones.
 
-    *Ties.* The search asks the first of the queries whose scores agree within a relative 1e-9. If
-    no answer has any value, it asks the query with the largest uncertainty per unit cost.
+    *Ties.* The search asks the first query of those that agree within a relative 1e-9, and if no
+    answer has any value the one with the largest uncertainty per unit cost.
 
     *Recommendation.* The target with the highest posterior mean; among ties, the one with the
     smallest posterior variance.
@@ -922,8 +920,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
     reduces the standard deviations [Desautels2014]_. A batch has no query twice. If only the
-    recommendation counts, it also has no query about which the pending answers tell much more than
-    about others, see :doc:`/user_guide/batches`.
+    recommendation counts, its queries are kept apart, see :doc:`/user_guide/batches`.
     """
 
     arms: Points | None = None
@@ -980,6 +977,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _change_box(self, bounds: Any) -> None:
         change_box(self, bounds)
 
+    def _may_ask(self, query: Any) -> bool:
+        space = self.run_.actions
+        if space is None or space.feasible is None:
+            return True
+        return all(map(space.is_feasible, query.points[:, self._n_context :]))
+
+    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
+        places, told = super()._suspect_answers(diagnosis), self.run_.told_queries()
+        return [place for place in places if self._may_ask(told[place])]
+
     def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
         run = self.run_
         if not self._takes_box(run.params.bounds):
@@ -994,21 +1001,22 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _sides_with(self, fixed: Mapping[str, Any]) -> ParameterSpace:
         """Return the sides of actions, of which some are fixed."""
-        run = self.run_
-        given, sides = run.params.bounds, run.actions.sides
-        box = given.of_now if isinstance(given, Box) else Box(given)
+        given, actions = self.run_.params.bounds, self.run_.actions
+        assert actions is not None
+        box, axes = given.of_now if isinstance(given, Box) else Box(given), dict(actions.axes)
         for name, value in fixed.items():
-            axes = dict(run.actions.axes)
             if name not in axes:
                 raise ValueError(
-                    f"fixed must have names of sides with several values, of {sides}; got {name!r}"
+                    "fixed must have names of sides with several values, of "
+                    f"{actions.sides}; got {name!r}"
                 )
             try:
                 axes[name].coordinate(value)
             except ValueError as error:
                 raise ValueError(f"fixed[{name!r}] {error}, got {value!r}") from None
-        held = {**box, **{name: [value] for name, value in fixed.items()}}
-        return run.actions.restricted_to(Box(held, box.constraints, box.feasible), "fixed sides")
+        sides = {**box, **{name: [value] for name, value in fixed.items()}}
+        held = Box(sides, box.constraints, box.feasible)
+        return actions.restricted_to(ParameterSpace.from_bounds(held, "fixed sides"))
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
         if not fixed:  # the first query of a plate: queries that share sides fill few places

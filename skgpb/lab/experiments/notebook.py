@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import isnan, nan
@@ -374,7 +374,14 @@ class Notebook:
 
     # -- asking and telling ---------------------------------------------------------------------
 
-    def ask(self, n: int = 1, *, another: bool = False) -> list[dict[str, Any]]:
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        another: bool = False,
+        fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
+    ) -> list[dict[str, Any]]:
         """Return the next queries, each to be evaluated once.
 
         Until an answer is told, ``ask`` returns the same queries again, followed by new ones if
@@ -391,6 +398,11 @@ class Notebook:
             Number of queries.
         another : bool, default=False
             Whether to return new queries instead of the pending ones, as for a second oven.
+        fixed : dict, default=None
+            Values of sides that these queries shall have: ``{"temperature": 60}``. Not for regions.
+        shared : collection of str, default=()
+            Names of sides that have one value in all n queries, which the search chooses:
+            ``["temperature"]`` for a plate in one oven. Not for regions.
 
         Returns
         -------
@@ -403,7 +415,7 @@ class Notebook:
             self._read()
             n_before = len(self.plan.events)
             is_first = all(entry.status == "pending" for entry in self.entries)
-            queries = self.plan.ask(n, another, is_first)
+            queries = self.plan.ask(n, another, is_first, fixed, shared)
             if len(self.plan.events) > n_before:
                 self._count()
                 self._is_changed = True
@@ -837,19 +849,20 @@ class Notebook:
         block: str | None = None,
         answer_range: str | tuple[float | None, float | None] | None = None,
         score: str | None = None,
+        dropped: str | Iterable[str] = (),
+        earlier: Mapping[str, Any] | None = None,
         by: str | None = None,
     ) -> None:
-        """Change the ranges, values of lists, constraints, limits, costs, blocks or the score.
+        """Change the sides, constraints, limits, costs, blocks or the score.
 
-        The experiment repeats its run with the same answers. Pending queries stay pending, and must
-        satisfy new constraints. Measurements that were recorded earlier count for a new limit or
-        block.
+        The experiment repeats its run with the same answers; those outside the new ranges and lists
+        count as before. Pending queries stay pending, and must satisfy new constraints.
+        Measurements that were recorded earlier count for a new limit or block.
 
         Parameters
         ----------
         sides : list of str or Side, or dict
-            The sides that change, as in :meth:`create`. The settings of all queries must be within
-            them.
+            The sides that change, and new sides, as in :meth:`create`. A single value holds a side.
         constraints : str or list of str, default=None
             The new constraints; None to keep the present ones.
         limits : str or list of str, default=None
@@ -867,10 +880,17 @@ class Notebook:
             present one. A first score makes earlier answers measurements, under the name of the
             answer, or "answer" if it has none; the noise that was told with them is dropped. An
             empty text removes the score, and these measurements become the answers again.
+        dropped : str or list of str, default=()
+            Names of sides to leave out. Their values become measurements of the queries.
+        earlier : dict, default=None
+            For each new side the value that it had in all queries so far.
         by : str, default=None
             Name of the author, for :meth:`changes`.
         """
-        changed = {side.name: side.rounded_to_grid() for side in parse_sides(sides)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a single value is meant
+            changed = {side.name: side.rounded_to_grid() for side in parse_sides(sides)}
+        dropped = [dropped] if isinstance(dropped, str) else list(dropped)
         with self.changing():
             names = [side.name for side in self.plan.sides]
             taken = names + [self.labels["answer"]] * bool(self.labels["answer"])
@@ -878,8 +898,10 @@ class Notebook:
                 constraints = self.plan.constraints
             constraints = [constraints] if isinstance(constraints, str) else list(constraints)
             limited = None if limits is None else read_limits(limits, taken)
-            plan = self.plan.with_rules(changed, constraints, costs, limited)
-            events = self.plan.convert_events(self.entries, plan)
+            plan = self.plan.with_rules(
+                changed, dropped, earlier or {}, constraints, costs, limited
+            )
+            events = self.plan.convert_events(plan)
             plan.check_pending(self.entries, self.plan.constraints)
             before = self._rules()
             block = self.block if block is None else block
@@ -887,8 +909,12 @@ class Notebook:
             self.range = self.range if answer_range is None else read_range(answer_range)
             if score is not None:
                 events = self._with_score(read_score(score, plan.sides), events)
+            for entry in self.entries if dropped else ():
+                record = self.records.setdefault(entry.number, entry.record)
+                record.measured = {n: entry.query.params[n] for n in dropped} | record.measured
             self._replay(events, -1, plan)
-            self._changes += differences(None, before, self._rules(), checked_author(by))
+            new = dict.fromkeys(changed.keys() - before.keys(), "not a side")
+            self._changes += differences(None, new | before, self._rules(), checked_author(by))
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""
