@@ -454,16 +454,14 @@ class BaseBanditOptimizer(
     ) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
-        A query is pending until its answer is told. Later queries differ from pending ones, and
-        are chosen as if these had been answered as expected.
+        A query is pending until its answer is told. Later ones differ, see :ref:`pending-queries`.
 
         Parameters
         ----------
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
         context : array-like of shape (d_c,), number or dict, default=None
-            The present context, if there are ``context_bounds``. The query has it as
-            ``query.context``.
+            The present context, if there are ``context_bounds``; later ``query.context``.
         another : bool, default=False
             Whether to choose new queries although some are pending, for workers that call ``ask``
             one by one. Otherwise ``ask`` returns the same queries until the next ``tell``.

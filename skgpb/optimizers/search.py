@@ -918,9 +918,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     design fills the space of arms, whatever the contexts are. Candidates fill a box from the first
     round on, and some of them follow the best points in the context.
 
-    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
-    reduces the standard deviations [Desautels2014]_. A batch has no query twice. If only the
-    recommendation counts, its queries are kept apart, see :doc:`/user_guide/batches`.
+    *Batches.* Pending queries count as if they had the expected answers, which reduces standard
+    deviations [Desautels2014]_. Queries of a batch differ, see :ref:`pending-queries`.
     """
 
     arms: Points | None = None
