@@ -5,8 +5,8 @@
 plays functions of two to six sides of :mod:`benchmarks.suite`, and functions of lists and numbers
 of :mod:`benchmarks.lists`, each with exact answers and with noise of 5 % of the range. Expected
 improvement and GP-UCB for a small simple regret ask one query at a time and in batches; "not apart"
-is with ``LEFT_TO_LEARN = 0``, so that a query may be beside another one of its batch. All runs of a
-seed meet the same noise.
+is with ``LEFT_TO_LEARN`` of 0, so that a query may be beside another one of its batch. All runs of
+a seed meet the same noise.
 
 Printed: regret of the recommendation after half of the answers and at the end, in per cent of the
 range; the share of the queries with another one of their batch within 1 % of every side and equal
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     for method, make in METHODS.items():
         means = {}
         for size, apart in ways:
-            defaults.LEFT_TO_LEARN = usual if apart else 0.0
+            defaults.LEFT_TO_LEARN = usual if apart else dict.fromkeys(usual, 0.0)
             of_cells = []
             for name, noise in cells:
                 runs = [

@@ -56,7 +56,7 @@ OTHER: dict[str, Any] = {
     "NEGLIGIBLE": 0.0,
     "EXPLORATION_PERIOD": {},
     "IMPROVEMENT_MARGIN": 0.0,
-    "LEFT_TO_LEARN": 0.0,
+    "LEFT_TO_LEARN": {"value": 0.0, "information": 0.0},
     "GUMBEL_PROBABILITIES": (0.1, 0.5, 0.9),
     "SURPRISING": inf,
     "MOST_ANSWERS": 2,

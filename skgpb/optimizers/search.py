@@ -328,25 +328,23 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             )
         return slots
 
-    @property
-    def _asks_to_learn(self) -> bool:
-        """True if the value of a query is what its answer tells, and not its reward."""
-        return self._seeks_simple_regret or self._unit_of_scores != "value"
-
     def _apart_from_pending(
         self, slots: np.ndarray | None, values: np.ndarray
     ) -> np.ndarray | None:
         """Return the slots of the queries about which pending answers leave most to learn.
 
         ``slots`` are those that ``ask`` may return, and ``values`` (n_queries,) all scores. Queries
-        whose score is -inf do not count.
+        whose score is -inf do not count. All slots if the rewards of queries count.
         """
-        if slots is None or not (self._asks_to_learn and self.run_.evaluating):
+        simple = self._seeks_simple_regret
+        rewards_count = self._unit_of_scores == "value" and not simple
+        if slots is None or rewards_count or not self.run_.evaluating:
             return slots
         before, given = self._round([]), self._round(list(self.run_.pending))
         left = given.query_var[slots] / np.maximum(before.query_var[slots], np.finfo(float).tiny)
         left[values[slots] == -inf] = 0.0
-        return slots[left >= defaults.LEFT_TO_LEARN * left.max()]
+        least = defaults.LEFT_TO_LEARN["value" if simple else "information"]
+        return slots[left >= least * left.max()]
 
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         # The candidates of a round must not depend on whether anything has read them.

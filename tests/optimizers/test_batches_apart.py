@@ -68,7 +68,10 @@ def test_queries_of_a_batch_are_apart(name, noise):
     for _ in range(3):
         batch = opt.ask(16)
         places = np.array([place(query) for query in batch])
-        assert nearest(places).min() > 0.01
+        # Noisy averages are worth two answers at nearly one place.
+        assert (nearest(places) < 0.01).sum() <= (
+            2 if noise and name in ("own rule", "CMES") else 0
+        )
         values = [waves(q.a[None] if hasattr(q, "a") else q.points).mean() for q in batch]
         opt.tell(batch, np.array(values) + noise * rng.normal(size=len(batch)))
 
@@ -113,8 +116,8 @@ def test_a_batch_is_not_one_recipe_at_loads_that_hardly_differ(limits, seed):
 @pytest.mark.parametrize("name", ["EI", "KG-points", "CMES", "GP-UCB-box"])
 def test_queries_one_by_one_are_as_ever(name, monkeypatch):
     runs = []
-    for share in (defaults.LEFT_TO_LEARN, 0.0):
-        monkeypatch.setattr(defaults, "LEFT_TO_LEARN", share)
+    for shares in (defaults.LEFT_TO_LEARN, dict.fromkeys(defaults.LEFT_TO_LEARN, 0.0)):
+        monkeypatch.setattr(defaults, "LEFT_TO_LEARN", shares)
         if name in CASES:
             cls, settings = CASES[name]
             given = {"bounds": [(-1.0, 1.0), (0.0, 3.0)], "random_state": 0} | settings
@@ -134,8 +137,8 @@ def test_much_noise_makes_repeats_worth_asking(monkeypatch):
     rng, batches = np.random.default_rng(0), []
     X = rng.random((10, 2))
     y = waves(X) + rng.normal(size=10)
-    for share in (defaults.LEFT_TO_LEARN, 0.0):
-        monkeypatch.setattr(defaults, "LEFT_TO_LEARN", share)
+    for shares in (defaults.LEFT_TO_LEARN, dict.fromkeys(defaults.LEFT_TO_LEARN, 0.0)):
+        monkeypatch.setattr(defaults, "LEFT_TO_LEARN", shares)
         opt = EIOptimizer(bounds=CUBE[:2], alpha=25.0, random_state=0).fit(X, y)
         batches.append(opt.ask(4))
     assert batches[0] == batches[1]
