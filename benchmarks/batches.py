@@ -135,7 +135,7 @@ def main(arguments: list[str] | None = None) -> None:
             how = "one at a time" if size == 1 else f"{size}{'' if apart else ', not apart'}"
             table.append((f"{method}: {how}", numbers))
     title = (
-        f"{len(cells)} functions with and without noise, {options.runs} runs, "
+        f"{len(played)} functions with and without noise, {options.runs} runs, "
         f"{options.answers} answers, seed {options.seed}: regret in % of the range"
     )
     header = ["after half", "at the end", "% near", "after half, more", "at the end, more"]
