@@ -506,6 +506,20 @@ class BaseBanditOptimizer(
         """
         return loop.tell(self, query, reward, alpha)
 
+    @locked
+    def withdraw(self, query: Any) -> Self:
+        """Take back pending queries that nobody will evaluate, or that were set differently.
+
+        They count neither as answers nor as failures, and are not asked again for a while. Tell
+        the answer at another setting by its own :meth:`tell`.
+
+        Parameters
+        ----------
+        query : query, array-like of shape (d,), dict, or list of queries
+            Pending queries, as for :meth:`tell`.
+        """
+        return loop.withdraw(self, query)
+
     # -- runs ---------------------------------------------------------------------------------
 
     def run(
@@ -700,6 +714,7 @@ class BaseBanditOptimizer(
           rows there is no answer.
         * ``("outcomes", query, outcomes)``: the outcomes measured with the answer before.
         * ``("fail", query, reason)``: a failed evaluation.
+        * ``("withdraw", query)``: a query that was taken back.
         * ``("learned", hyperparameters)``: a refit.
         * ``("unlearned", n_answers)``: a refit that failed after so many answers.
         * ``("set", parameters)``: parameters set during the run.

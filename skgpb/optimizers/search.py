@@ -466,8 +466,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
-        # A failed query does not count, but the design has no other query near it.
-        failed = self._rows_of_queries([query for _, query, _ in run.failures])
+        # A failed or withdrawn query does not count, but the design has no other query near it.
+        failed = self._rows_of_queries(run.left_out)
         if not (run.n_told or run.pending or len(failed)):
             # An invalid rule raises its error before anything is evaluated.
             self.acquisition(self.posterior())
