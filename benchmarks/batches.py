@@ -131,7 +131,7 @@ def main(arguments: list[str] | None = None) -> None:
                 pairs = zip(*mean_and_error(less), strict=True)
                 numbers += [estimate(*each, 1) for each in pairs]
             else:
-                numbers += ["", ""]
+                numbers += ["-", "-"]
             how = "one at a time" if size == 1 else f"{size}{'' if apart else ', not apart'}"
             table.append((f"{method}: {how}", numbers))
     title = (

@@ -985,15 +985,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return [place for place in places if self._may_ask(told[place])]
 
     def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
-        run = self.run_
-        if not self._takes_box(run.params.bounds):
+        actions = self.run_.actions
+        if not self._takes_box(self.run_.params.bounds):
             super()._check_fixed(fixed, shared)
+        assert actions is not None
         self._sides_with(fixed)
-        names = dict(run.actions.axes)
-        if isinstance(shared, str) or not names.keys() >= set(shared):
+        if isinstance(shared, str) or not dict(actions.axes).keys() >= set(shared):
             raise ValueError(
                 "shared must be a list of names of sides with several values, of "
-                f"{run.actions.sides}; got {shared!r}"
+                f"{actions.sides}; got {shared!r}"
             )
 
     def _sides_with(self, fixed: Mapping[str, Any]) -> ParameterSpace:

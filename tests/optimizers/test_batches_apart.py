@@ -60,8 +60,12 @@ def nearest(places):
     return apart.min(axis=1)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.05])
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize(
+    ("name", "noise"),
+    # Noisy averages are worth several answers at nearly one place.
+    [(name, 0.0) for name in SEARCHES]
+    + [(name, 0.05) for name in SEARCHES if name not in ("own rule", "CMES")],
+)
 def test_queries_of_a_batch_are_apart(name, noise):
     cls, settings = SEARCHES[name]
     opt, rng = cls(bounds=CUBE[:2], random_state=0, **settings), np.random.default_rng(0)
