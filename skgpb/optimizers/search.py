@@ -76,6 +76,7 @@ from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.changed_box import change_box
 from skgpb.optimizers.round import Round
 from skgpb.surrogate.model import Diagnosis
+from skgpb.surrogate.pairs import pending_downdate
 from skgpb.utils.locks import locked, reading_log
 from skgpb.utils.typing import (
     Bounds,
@@ -340,11 +341,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         rewards_count = self._unit_of_scores == "value" and not simple
         if slots is None or rewards_count or not self.run_.evaluating:
             return slots
-        before, given = self._round([]), self._round(list(self.run_.pending))
-        left = given.query_var[slots] / np.maximum(before.query_var[slots], np.finfo(float).tiny)
+        kind = "value" if simple else "information"
+        gp, pending = self._model.process, list(self.run_.pending)
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        noises = defaults.PENDING_NOISE[kind] * self._noises_of(pending)
+        told = pending_downdate(gp, row_sets, noises)[:, slots]
+        before = np.maximum(gp.posterior.tracked_var()[slots], np.finfo(float).tiny)
+        left = np.maximum(1.0 - np.einsum("ij,ij->j", told, told) / before, 0.0)
         left[values[slots] == -inf] = 0.0
-        least = defaults.LEFT_TO_LEARN["value" if simple else "information"]
-        return slots[left >= least * left.max()]
+        return slots[left >= defaults.LEFT_TO_LEARN[kind] * left.max()]
 
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         # The candidates of a round must not depend on whether anything has read them.
