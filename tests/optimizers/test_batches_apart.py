@@ -93,26 +93,26 @@ def test_a_large_batch_fills_the_place_of_the_best():
 
 
 @pytest.mark.parametrize("limits", [None, {"impurity": (None, 1.5)}])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_batch_is_not_one_recipe_at_loads_that_hardly_differ(limits, seed):
+@pytest.mark.parametrize(("size", "seed"), [(4, 0), (8, 1), (8, 2)])
+def test_a_batch_is_not_one_recipe_at_loads_that_hardly_differ(limits, size, seed):
     opt, rng = (
         EIOptimizer(bounds=RECIPE, limits=limits, random_state=seed),
         np.random.default_rng(0),
     )
-    for _ in range(4):
-        batch, close = opt.ask(8), 0
+    for _ in range(32 // size):
+        batch, close = opt.ask(size), 0
         told = [query.params for query in batch]
         for i, a in enumerate(told):
             same = [b for b in told[:i] if (a["cat"], a["solvent"]) == (b["cat"], b["solvent"])]
             close += any(abs(np.log10(a["load"] / b["load"])) < 0.02 for b in same)
-        assert close <= 3
+        assert close <= 1
         catalyst = [{"Pd": 30, "Ni": 18, "Cu": 10, "Fe": 0}[p["cat"]] for p in told]
         solvent = [{"DMF": 5, "THF": 0, "EtOH": -5}[p["solvent"]] for p in told]
         load = np.log10([p["load"] for p in told])
         outcomes = [{"impurity": 1.0 + 0.4 * (p["cat"] == "Pd") + 8 * p["load"]} for p in told]
         opt.tell(
             batch,
-            np.add(catalyst, solvent) - 6 * (load + 2) ** 2 + rng.normal(size=8),
+            np.add(catalyst, solvent) - 6 * (load + 2) ** 2 + rng.normal(size=size),
             outcomes=outcomes,
         )
 
