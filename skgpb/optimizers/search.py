@@ -915,8 +915,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     was passed to ``ask``, at first the middle of their box. The initial design fills the space of
     arms. Candidates fill a box from the first round on, and some follow the best in the context.
 
-    *Batches.* Pending queries count as if they had the expected answers, which reduces standard
-    deviations [Desautels2014]_. Queries of a batch differ, see :ref:`pending-queries`.
+    *Batches.* Pending queries have expected answers [Desautels2014]_, see :ref:`pending-queries`.
     """
 
     arms: Points | None = None
