@@ -314,7 +314,7 @@ class FeasibleSet:
             base = self.space.rounded_to_grid(base)
             X, good = self._round_feasibly(self._hit_and_run(n, rng), rng)
             if not good.any() and not len(found) and search >= 2:
-                X, good = self._search_steps(self._hit_and_run(8, rng))
+                X, good = self._search_steps(self._hit_and_run(min(n, 8), rng))
                 base = base[: len(X)]
             base, looked = self._put(base, X)[good], looked + len(X)
             found = np.concatenate([found, base[self.is_feasible(base)]])
