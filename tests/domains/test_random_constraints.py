@@ -126,7 +126,9 @@ def test_of_finitely_many_settings_those_remain_that_satisfy_all_constraints(see
     assert (kept == centers[::-1]).all(axis=1).mean() > 0.9
 
 
-@pytest.mark.parametrize("texts", [["2*A + B >= 31"], ["A + 3*B = -1"], ["B >= 10.5"], ["-A <= -9"]])
+@pytest.mark.parametrize(
+    "texts", [["2*A + B >= 31"], ["A + 3*B = -1"], ["B >= 10.5"], ["-A <= -9"]]
+)
 def test_a_constraint_that_holds_nowhere_is_refused_with_the_range_of_its_sum(texts):
     A, B = (0, 8), (-4, 10)
     said = {
@@ -314,6 +316,25 @@ def test_steps_that_rounding_does_not_meet_are_searched_for(seed):
         assert total == 150_001 + seed
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_of_fewer_points_than_are_wanted_each_is_repeated_in_turn(seed):
+    """A function allows too little for rejection, and hardly more for a search."""
+    sides = {"A": (0.0, 1.0), "B": (0.0, 1.0)}
+    box = Box(sides, "A + B <= 1.9", lambda setting: abs(setting["A"] - 0.5) < 0.005)
+    space = ParameterSpace.from_bounds(box)
+    feasible = space.feasible
+    shift = np.array([0.1, 0.05 + 0.2 * seed])
+    assert feasible._rejection_sample(9, shift) is None
+    points = feasible.sample(9, shift)
+    n = len(np.unique(points, axis=0))
+    assert points.shape == (9, 2) and 0 < n < 9 and feasible.is_feasible(points).all()
+    assert_array_equal(points[n:], points[: 9 - n])
+    with pytest.raises(ValueError, match="none of 360 was possible, feasible"):
+        ParameterSpace.from_bounds(Box(sides, "A + B <= 1.9", lambda _: False)).feasible.sample(
+            9, shift
+        )
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_equations_are_solved_for_what_has_no_steps_or_the_finest(seed):
     rng = np.random.default_rng(seed)
@@ -323,7 +344,9 @@ def test_equations_are_solved_for_what_has_no_steps_or_the_finest(seed):
         name: (0.0, length) if not step else Steps(0, length, step)
         for name, step, length in zip("ABCD", steps, lengths, strict=True)
     }
-    gaps = [length / round(length / s) if s else 0.0 for s, length in zip(steps, lengths, strict=True)]
+    gaps = [
+        length / round(length / s) if s else 0.0 for s, length in zip(steps, lengths, strict=True)
+    ]
     space = ParameterSpace.from_bounds(Box(sides, "A + B + C + D = 1"))
     feasible = space.feasible
     assert_allclose(feasible._gaps, gaps)
