@@ -412,6 +412,7 @@ def test_a_pool_is_sorted_along_its_widest_side_and_cut_into_parts_of_equal_size
 # -- cells of mixed boxes --------------------------------------------------------------------------
 
 SIDES = {"heat": (20.0, 90.0), "kind": ["a", "b", "c"], "n": range(6), "y": (-5.0, -4.0)}
+TURNS = {"turn": Angle(10, 40), "n": range(3)}
 
 
 @pytest.mark.parametrize("K", [2, 3])
@@ -456,7 +457,7 @@ def test_the_average_over_a_mixed_box_is_a_cell_or_a_region(K):
     space = ParameterSpace.from_bounds(SIDES)
     mixed = MixedPartition(space, K, (2, 3, 6, 2), max_depth=6)
     cell = mixed.cell_at(0, 0)
-    for depth in range(1, 7):
+    for _ in range(1, 7):
         assert mixed.query_of_box(cell.box) == cell
         cell = _children(mixed, cell, K)[-1]
     box = space.box_between(
@@ -465,12 +466,9 @@ def test_the_average_over_a_mixed_box_is_a_cell_or_a_region(K):
     )
     region = mixed.query_of_box(box)
     assert type(region) is Region
-    assert region.params == {
-        "heat": (30.0, 50.0),
-        "kind": ["b", "c"],
-        "n": [1, 2],
-        "y": (-4.9, -4.2),
-    }
+    found = region.params
+    assert found["heat"] == (30.0, 50.0) and found["y"] == (-4.9, -4.2)
+    assert found["kind"] == ["b", "c"] and found["n"] == [1, 2]
     assert_array_equal(mixed.rows_of_query(region), mixed.rows_of_box(box))
     with pytest.raises(ValueError, match="not a cell"):
         mixed.resolve(Cell(1, 0, box[:4], box[4:], (2, 3, 6, 2)).with_names(space))
@@ -530,8 +528,14 @@ def test_balls_of_impossible_sizes_or_places_are_refused():
 def test_balls_are_rebuilt_from_those_that_were_halved():
     bounds = np.array([[0.0, 1.0], [-2.0, 5.0]])
     balls = Balls(bounds, ChebyshevCovering(2), None)
-    for ball in (0, 0, 0, 1, 0, 1, 2):
-        balls.shrink(ball)
+    rng = np.random.default_rng(0)
+    for _ in range(40):  # large balls, mostly
+        balls.shrink(int(np.argmin(balls.depth + 0.8 * rng.random(len(balls)))))
+    arrays = balls.arrays()
+    assert np.bincount(np.array(balls.parent)[1:]).max() > 2
+    for ball in range(len(balls)):
+        own = arrays["children"][ball]
+        assert own[own >= 0].tolist() == [i for i, p in enumerate(balls.parent) if p == ball]
     balls.n_evaluations = list(range(len(balls)))
     other = Balls(bounds, ChebyshevCovering(2), None)
     other.shrunk, other.n_evaluations = balls.shrunk, balls.n_evaluations
@@ -580,7 +584,7 @@ def test_cells_in_contexts_are_told_from_others(at_center):
             K = 2**query.depth
             for change in (
                 {"index": K}, {"index": -1}, {"depth": -1}, {"depth": 7}, {"n_context": 2},
-                {"lower": query.lower + [0.0, 0.1, 0.0]}, {"lower": query.lower + [4.0, 0.0, 0.0]},
+                {"lower": query.lower + 0.1}, {"lower": query.lower + np.array([4.0, 0.0, 0.0])},
                 {"spec": (3, 3, 3)},
             ):  # fmt: skip
                 strange = values | change

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import binom, loguniform, randint, uniform
+from scipy.stats import binom, expon, loguniform, norm, randint, uniform, weibull_max
 
-from skgpb.domains import Angle, Steps, log_randint
+from skgpb.domains import Angle, Box, Side, Steps, log_randint
+from skgpb.domains.candidates import points_near
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.space import NEUTRAL, ParameterSpace, as_coordinates
 from skgpb.domains.value_ranges import (
@@ -524,3 +526,174 @@ def test_so_many_points_represent_a_cell_as_its_sides_allow(seed):
         ends = [min(n, m or n) if side.n or not side.period else n
                 for n, m, (_, side) in zip(given, most, case.axes, strict=True)]  # fmt: skip
         assert points_per_axis(given, len(most), case.space) == tuple(ends)
+
+
+# -- single sides ----------------------------------------------------------------------------------
+
+
+class Falling(Side):
+    """Numbers that fall as their coordinate grows, with columns of the base class."""
+
+    ends = (1.0, 3.0)
+
+    def value(self, u):
+        return 10.0 - 2.0 * u
+
+    def coordinate(self, value):
+        if not 4.0 <= value <= 8.0:
+            raise ValueError("must be from 4 to 8")
+        return 0.5 * (10.0 - value)
+
+
+class Loop(Falling):
+    """The same, with columns whose ends are a given distance apart."""
+
+    arguments = ("gap",)
+
+    def __init__(self, gap):
+        self.gap = gap
+
+    def columns(self, u):
+        turn = np.pi * (u - 1.0)
+        return np.column_stack([np.cos(turn), np.sin(turn) + 0.5 * self.gap * (u - 1.0)])
+
+
+def test_a_side_of_ones_own_has_numbers_for_constraints():
+    side, rng = Falling(), np.random.default_rng(0)
+    u = rng.uniform(1.0, 3.0, 20)
+    assert side.limits == (4.0, 8.0) and side.ordered and not side.is_periodic
+    assert_allclose(side.numbers(u), 10.0 - 2.0 * u)
+    wanted = np.array([3.0, 4.0, 5.5, 8.0, 9.0])
+    for found in (side.nearest_coordinates(wanted), side.between(wanted)):
+        assert_allclose(found, [3.0, 3.0, 2.25, 1.0, 1.0])
+    assert side.values_between(1.5, 2.0) == (7.0, 6.0)
+    assert_array_equal(side.columns(u), u[:, None])
+    assert side.n_columns == 1 and not side.uses_columns and not side.has_steps
+    space = ParameterSpace.from_bounds(Box({"f": side, "x": (0.0, 4.0)}, "f + x <= 7"))
+    assert_array_equal(space.bounds, [[1.0, 3.0], [0.0, 4.0]])
+    points = space.feasible.sample(50, np.array([0.3, 0.6]))
+    assert (10.0 - 2.0 * points[:, 0] + points[:, 1] <= 7.0 + 1e-9).all()
+    assert len(np.unique(points, axis=0)) == 50
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(0.0, True), (1e-12, True), (1e-6, False)])
+def test_a_side_is_periodic_if_its_ends_have_the_same_columns(gap, expected):
+    side = Loop(gap)
+    assert side.uses_columns and side.is_periodic is expected
+    u = np.array([1.0, 2.0, 3.0])
+    assert_array_equal(side.snap(u), [1.0, 2.0, 1.0] if expected else u)
+    assert side == Loop(gap) != Loop(gap + 1.0) and repr(side) == f"Loop(gap={gap!r})"
+
+
+@pytest.mark.parametrize("n", [19, 20, 21])
+def test_messages_list_so_many_values(n):
+    side = ParameterSpace.from_bounds({"p": [f"v{i}" for i in range(n)]}).axes[0][1]
+    with pytest.raises(ValueError, match="must be one of") as caught:
+        side.coordinate("w")
+    shown = ", ".join(repr(f"v{i}") for i in range(min(n, 20)))
+    words = f"[{shown}]" if n <= 20 else f"21 values: {shown}, ..."
+    assert str(caught.value) == f"must be one of {words}"
+
+
+@pytest.mark.parametrize(
+    "distribution", [uniform(2, 3), expon(1), weibull_max(2), norm(5, 2)], ids=str
+)
+def test_infinite_ends_of_a_distribution_are_cut_off_and_finite_ones_are_not(distribution):
+    side = ParameterSpace({"p": distribution}).axes[0][1]
+    low, high = distribution.support()
+    tails = [0.0 if np.isfinite(low) else 1 / 1024, 1.0 if np.isfinite(high) else 1 - 1 / 1024]
+    assert_allclose(side.limits, distribution.ppf(tails))
+    u = np.linspace(0.0, 1.0, 9)
+    assert_allclose(side.numbers(u), distribution.ppf(np.clip(u, *tails)))
+    assert_allclose([side.value(x) for x in u], side.numbers(u))
+    numbers = side.numbers(u[1:-1])
+    assert_allclose(side.nearest_coordinates(numbers), u[1:-1], atol=1e-9)
+    assert_allclose([side.coordinate(x) for x in numbers.tolist()], u[1:-1], atol=1e-9)
+    # What is told may lie beyond the tail, but not beyond the support.
+    told = side.limits[1] + 1.0
+    if np.isfinite(high):
+        with pytest.raises(ValueError, match="must be between"):
+            side.coordinate(told)
+    else:
+        assert side.coordinate(told) == pytest.approx(distribution.cdf(told))
+
+
+def test_distributions_without_values_are_refused():
+    with pytest.raises(ValueError, match="has no values: its support is"):
+        ParameterSpace({"p": uniform(0, -1)})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_are_multiples_from_the_lower_end_up_to_the_upper(seed):
+    rng = np.random.default_rng(seed)
+    step = Decimal(int(rng.choice([1, 2, 5, 25, 3]))).scaleb(int(rng.integers(-6, 3)))
+    low = step * int(rng.integers(-300, 300)) + step * Decimal(str(rng.choice([0, 0.5])))
+    n = int(rng.integers(1, 400))
+    high = low + step * n + step * Decimal(str(rng.choice([0, 0.25, 0.875])))
+    side = Steps(float(low), float(high), float(step))
+    expected = [float(low + step * i) for i in range(n + 1)]
+    assert_array_equal(side.grid, expected)
+    assert side.n_settings == n + 1 and side.shown_step == float(step)
+    assert_array_equal(side.middles(), side.grid)
+    points = rng.uniform(float(low), float(high), 30)
+    away = np.abs(side.grid - points[:, None])
+    assert_allclose(np.abs(side.rounded_to_grid(points) - points), away.min(axis=1), atol=1e-9)
+    told = float(rng.uniform(float(low), float(high)))
+    assert side.coordinate(told) == told == side.value(told)
+    assert_array_equal(side.between(np.array([told])), [told])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_default_steps_divide_a_range_into_hundreds_of_round_steps(seed):
+    rng = np.random.default_rng(seed)
+    low = float(np.round(rng.normal() * 10.0 ** rng.integers(-2, 4), 3))
+    high = low + float(10.0 ** rng.uniform(-1, 4)) if seed % 3 else low + 10.0 ** (seed // 3)
+    side = Steps(low, high)
+    step = side.default_step
+    assert np.log10(step) == pytest.approx(round(np.log10(step)))
+    assert 99.999 * step < high - low < 1000.001 * step
+    assert (side.grid[0], side.grid[-1]) == (low, high)
+    inner = side.grid[1:-1] / step
+    assert_allclose(inner, np.round(inner), atol=1e-6)
+    gaps = np.diff(side.grid)
+    assert (gaps <= step * (1 + 1e-6)).all() and (gaps > 0).all()
+    assert_allclose(gaps[1:-1], step, rtol=1e-6)
+
+
+def test_steps_of_logarithmic_sides_have_ends_and_a_limited_number():
+    assert_array_equal(Steps(1.0004, 1.0016, log=True).grid, [1.0004, 1.0016])
+    wide = Steps(1e-30, 1e30, log=True)
+    assert len(wide.grid) == 10_000 and wide.shown_step is None
+    for low, high in ((0.013, 4.7), (2.0, 2.5)):
+        side = Steps(low, high, log=True)
+        assert (side.grid[0], side.grid[-1]) == (low, high) == side.limits
+        u = np.linspace(0.0, 1.0, 33)
+        assert_allclose(side.numbers(u), low * (high / low) ** u, rtol=1e-9)
+        assert_allclose([side.coordinate(x) for x in side.numbers(u).tolist()], u, atol=1e-9)
+        at = np.log(side.grid / low) / np.log(high / low)
+        assert_allclose(side.middles(), at, atol=1e-12)
+        rounded = side.rounded_to_grid(u)
+        assert_allclose(np.abs(rounded - u), np.abs(at - u[:, None]).min(axis=1), atol=1e-12)
+        assert np.isin(side.numbers(rounded), side.grid).all()
+        wanted = np.array([low * 0.5, low * 1.07, high * 2])
+        nearest = side.numbers(side.nearest_coordinates(wanted))
+        assert_allclose(
+            np.abs(nearest - wanted), np.abs(side.grid - wanted[:, None]).min(axis=1), atol=1e-12
+        )
+    for wrong in ((0, 1, -0.5), (0, 1, 0), (-1, 1, None, True), (1, 2, 0.1, True)):
+        with pytest.raises(ValueError, match="must be"):
+            Steps(*wrong)
+
+
+def test_numbers_of_a_list_move_near_or_anywhere_and_words_anywhere():
+    space = ParameterSpace.from_bounds({"n": range(1000), "w": list("abcdefghij"), "x": (0.0, 1.0)})
+    center = np.array([[0.5005, 0.05, 0.5]])
+    found = space.neighbours(center, 6000, np.random.default_rng(0))
+    moved = found != center[0]
+    # Near points are hardly ever farther than this.
+    far = np.abs(found - center[0]) > 0.35
+    shares = [far[moved[:, i], i].mean() for i in range(3)]
+    near = np.mean(np.abs(points_near(space.bounds, center, 6000, np.random.default_rng(1))
+                          - center[0]) > 0.35)  # fmt: skip
+    # Anywhere, 0.3 of the numbers are that far, and 0.6 of the words.
+    assert_allclose(shares, [0.5 * (0.3 + near), 0.6, near], atol=0.04)
