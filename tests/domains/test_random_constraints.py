@@ -60,7 +60,7 @@ def leaves_numbers(relations, sides):
     return found.status == 0
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(18))
 def test_of_finitely_many_settings_those_remain_that_satisfy_all_constraints(seed):
     rng = np.random.default_rng(seed)
     sides = {name: LISTS[rng.integers(len(LISTS))] for name in "abc"[: rng.integers(2, 4)]}
@@ -172,7 +172,7 @@ def random_polytope(seed):
     return rng, ParameterSpace.from_bounds(box), A, b, int(equal), side
 
 
-@pytest.mark.parametrize("seed", range(18))
+@pytest.mark.parametrize("seed", range(12))
 def test_vertices_are_where_so_many_constraints_meet_as_there_are_sides(seed):
     _, space, A, b, n_equal, side = random_polytope(seed)
     d, feasible = len(side), space.feasible
@@ -217,7 +217,7 @@ def naive_step(feasible, center, goal, low, side):
     return at + far * (end - at)
 
 
-@pytest.mark.parametrize("seed", range(18))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_step_goes_to_the_projection_of_its_goal_and_not_outside(seed):
     rng, space, _, _, _, side = random_polytope(seed)
     low = space.bounds[:, 0]
@@ -303,7 +303,7 @@ def test_rejection_looks_at_few_points(share):
         assert found is None and len(looked) == n
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_steps_that_rounding_does_not_meet_are_searched_for(seed):
     sides = {"A": range(400), "B": range(400), "C": range(400)}
     box = Box(sides, f"331*A + 337*B + 347*C = {150_001 + seed}")
@@ -314,14 +314,13 @@ def test_steps_that_rounding_does_not_meet_are_searched_for(seed):
         assert total == 150_001 + seed
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_of_fewer_points_than_are_wanted_each_is_repeated_in_turn(seed):
+def test_of_fewer_points_than_are_wanted_each_is_repeated_in_turn():
     """A function allows too little for rejection, and hardly more for a search."""
     sides = {"A": (0.0, 1.0), "B": (0.0, 1.0)}
     box = Box(sides, "A + B <= 1.9", lambda setting: abs(setting["A"] - 0.5) < 0.005)
     space = ParameterSpace.from_bounds(box)
     feasible = space.feasible
-    shift = np.array([0.1, 0.05 + 0.2 * seed])
+    shift = np.array([0.1, 0.05])
     assert feasible._rejection_sample(9, shift) is None
     points = feasible.sample(9, shift)
     n = len(np.unique(points, axis=0))

@@ -10,14 +10,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import uniform
 
+import skgpb.domains.arms as arms_module
 from skgpb import defaults
 from skgpb.domains import Angle, Box, Cell, Cells, Fidelities, PointsQuery, Region
+from skgpb.domains.allocations import AllocationSet
 from skgpb.domains.arms import Arm, ArmSet, Incumbents, Layout, readable
 from skgpb.domains.balls import Balls
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.contexts import ContextPartition
-from skgpb.domains.covering import LEVELS, ChebyshevCovering
+from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.first_design import first_points, next_place
 from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.indirect import QueryTree
@@ -672,3 +674,96 @@ def test_a_constrained_box_has_its_vertices_among_moving_candidates():
     outside = Best(np.array([[0.5, 0.6, 0.7, 0.8]]), np.zeros(1))
     box.resample(outside, rng)
     assert_allclose(box.rows.sum(axis=1), 1.0, atol=1e-9)
+
+
+# -- allocations, and designs ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_first_allocations_are_the_nearest_affordable_ones_to_points_that_fill_the_space(seed):
+    rng = np.random.default_rng(seed)
+    widths = [1, 2, 1]
+    bounds = [random_bounds(rng, d) for d in widths]
+    campaigns = [
+        ArmSet(rng.uniform(*each.T, (int(rng.integers(4, 9)), d)), each)
+        for d, each in zip(widths, bounds, strict=True)
+    ]
+    costs = [rng.integers(1, 9, len(arms)).astype(float) for arms in campaigns]
+    budget = 14.0
+    every = list(itertools.product(*(range(len(arms)) for arms in campaigns)))
+    every = [c for c in every if sum(cost[k] for cost, k in zip(costs, c, strict=True)) <= budget]
+    begins = np.cumsum([0, *map(len, campaigns)])
+
+    def best(values):
+        sums = [[sum(row[begins[i] + k] for i, k in enumerate(c)) for c in every] for row in values]
+        return np.array(every)[np.argmax(sums, axis=1)]
+
+    chosen = AllocationSet(campaigns, costs)
+    box = np.concatenate(bounds)
+    lower, side = box[:, 0], np.diff(box)[:, 0]
+    places = {
+        c: np.concatenate([a.rows[k] for a, k in zip(campaigns, c, strict=True)]) for c in every
+    }
+    targets = first_points(box, 6, seed)
+    nearest = [
+        min(every, key=lambda c, x=x: ((((places[c] - x) / side) ** 2).sum(), c)) for x in targets
+    ]
+    known = none = np.empty((0, 4))
+    asked = []
+    while (query := chosen.first_allocation(6, known, none, seed, best)) is not None:
+        design = np.array([places[c] for c in nearest])
+        assert query.indices == nearest[next_place(design, 6, known, none, box)]
+        assert query.cost <= budget
+        assert_array_equal(query.points, [places[query.indices]])
+        assert_array_equal(query.costs, [c[k] for c, k in zip(costs, query.indices, strict=True)])
+        asked.append(query.indices)
+        known = np.vstack([known, query.points])
+        assert len(asked) <= 6
+    assert asked and len(set(asked)) == len(asked)
+    first = chosen.first_allocation(6, none, design[:1], seed, best)  # one failed
+    assert first.indices != nearest[0]
+    parts = chosen.columns(lower[None])
+    assert [part.shape[1] for part in parts] == widths
+    told = chosen.parts_of(PointsQuery(lower[None]))
+    assert_array_equal(np.concatenate([part.points[0] for part in told]), lower)
+    named = replace(chosen, names=["a", "b", "c"])
+    assert named.space.names == ["a", "b_0", "b_1", "c"]
+    assert_allclose(list(named.allocation(asked[0]).params.values()), places[asked[0]])
+    with pytest.raises(ValueError, match="two columns of the arms have the name 'b_0'"):
+        replace(chosen, names=["a", "b", "b_0"])
+    same = chosen.allocation(asked[0])
+    assert same == chosen.allocation(asked[0]) and hash(same) == hash(chosen.allocation(asked[0]))
+    assert repr(same).startswith(f"Allocation(indices={asked[0]}, costs=[")
+
+
+def test_a_first_design_is_made_once_for_as_many_failures(monkeypatch):
+    made, make = [], arms_module.first_members
+    monkeypatch.setattr(
+        arms_module, "first_members", lambda *each: made.append(each) or make(*each)
+    )
+    rows = np.random.default_rng(0).random((12, 2))
+    arms, none = ArmSet(rows, np.array([[0.0, 1.0]] * 2)), np.empty((0, 2))
+    asked = [arms.first_arm(5, none, none, 0)]
+    for n_failed, n_made in ((0, 1), (1, 2), (1, 2), (2, 3), (0, 3)):
+        failed = np.array([arm.descriptor for arm in asked[:n_failed]]).reshape(-1, 2)
+        known = np.array([arm.descriptor for arm in asked[n_failed:]]).reshape(-1, 2)
+        asked.append(arms.first_arm(5, known, failed, 0))
+        assert len(made) == n_made
+    assert len({arm.index for arm in asked[:-1]}) == len(asked) - 1
+    few = ArmSet(rows[:3], np.array([[0.0, 1.0]] * 2))
+    made.clear()
+    assert (
+        sorted(few.first_arm(5, rows[:k], none, 0).index for k in range(3)) != [] and len(made) == 1
+    )
+
+
+@pytest.mark.parametrize("covering", [ChebyshevCovering(2), EuclideanCovering(2)])
+def test_a_covering_counts_the_boxes_of_its_newest_ball(covering):
+    for _ in range(60):
+        covering.shrink(int(np.argmin(covering.depth)))
+    assert len(covering) > 16
+    assert covering.effort == (len(covering._region) if covering.metric == "chebyshev" else 0)
+    assert_array_equal(covering.center(3), covering.centers[3])
+    covering.centers[0] = 9.0  # a copy
+    covering.depth[0] = 9
+    assert (covering.centers <= 1.0).all() and covering.depth.max() < 9
