@@ -174,7 +174,7 @@ def random_polytope(seed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_vertices_are_where_so_many_constraints_meet_as_there_are_sides(seed):
-    _, space, A, b, n_equal, side = random_polytope(seed)
+    rng, space, A, b, n_equal, side = random_polytope(seed)
     d, feasible = len(side), space.feasible
     scale = np.abs(A) @ side
     expected = []
@@ -196,6 +196,13 @@ def test_vertices_are_where_so_many_constraints_meet_as_there_are_sides(seed):
     assert (R @ inside < bounds - 1e-6).all()
     corners = (found - feasible.limits[:, 0]) / side
     assert ((corners @ R.T).max(axis=0) <= bounds + 1e-6).all()
+    # Chains stay inside and get everywhere.
+    drawn = feasible._hit_and_run(300, rng)
+    assert (drawn @ A.T <= b + 1e-9 * scale).all()
+    assert_allclose(drawn @ A[:n_equal].T, np.tile(b[:n_equal], (300, 1)), atol=1e-9 * scale.max())
+    low, high = (corners @ free).min(axis=0), (corners @ free).max(axis=0)
+    shares = ((drawn - feasible.limits[:, 0]) / side @ free - low) / (high - low)
+    assert (shares.min(axis=0) < 0.25).all() and (shares.max(axis=0) > 0.75).all()
 
 
 def naive_step(feasible, center, goal, low, side):

@@ -371,6 +371,12 @@ def test_settings_are_tables_with_a_column_for_each_side():
     for wrong in ([[0.5, 2]], [[[0.5, 2, 7]]], [0.5, 2]):
         with pytest.raises(ValueError, match="rows must have 3 numbers"):
             numbers.points(wrong)
+    one = ParameterSpace.from_bounds({"x": (0.0, 2.0)})
+    for given in ([0.5, 1], [[0.5], [1]], np.array([0.5, 1.0])):
+        assert_allclose(one.points(given), [[0.5], [1.0]])
+    for wrong in ([[0.5, 1]], [[[0.5], [1]]]):
+        with pytest.raises(ValueError, match="rows must have 1 numbers"):
+            one.points(wrong)
     assert type(as_coordinates([[0.5, 0.75]])) is type(space.points(table))
 
 
