@@ -583,9 +583,8 @@ class FeasibleSet:
             ahead, room = D @ R.T, np.maximum(b - at @ R.T, 0.0)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 share = np.where(ahead > room, room / ahead, 1.0).min(axis=1, initial=1.0)
-            X, good = self._round_feasibly(low + (at + share[:, np.newaxis] * D) * side, rng)
+            X, _ = self._round_feasibly(low + (at + share[:, np.newaxis] * D) * side, rng)
             out = self._put(out, X)
-            out[~good] = centers[~good]
         possible = self.is_feasible(out)
         out[~possible] = centers[~possible]
         return out

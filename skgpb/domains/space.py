@@ -1042,7 +1042,11 @@ class ParameterSpace:
             if all(isinstance(each, Mapping) for each in settings):
                 return settings
         check_unmasked(X, "the values of named sides")
-        values, sides = np.asarray(X), self.sides
+        sides = self.sides
+        try:
+            values = np.asarray(X)
+        except ValueError:  # rows of different lengths
+            raise ValueError(self._give_names(X)) from None
         if values.dtype.kind not in "fiu" or not self._is_numeric:
             raise ValueError(self._give_names(X))
         if values.ndim < 2:

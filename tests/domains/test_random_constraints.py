@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from skgpb import defaults
-from skgpb.domains import Box, Steps
+from skgpb.domains import Box, Steps, constraints
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace
 
@@ -319,6 +319,38 @@ def test_steps_that_rounding_does_not_meet_are_searched_for(seed):
     for setting in map(space.setting, points):
         total = 331 * setting["A"] + 337 * setting["B"] + 347 * setting["C"]
         assert total == 150_001 + seed
+
+
+def test_sides_of_many_values_have_the_steps_of_their_ranges():
+    sides = {"A": range(30_000, 100_000, 2), "B": range(3), "C": range(60_000, 0, -3)}
+    space = ParameterSpace.from_bounds(Box(sides, "A + B + 0*C = 50_001".replace("_", "")))
+    points = space.feasible.sample(9, np.full(3, 0.3))
+    assert {space.setting(point)["A"] for point in points} == {50_000}
+    assert {space.setting(point)["B"] for point in points} == {1}
+    for text in ("A = 50001", "C = 59999", "A + C = 100000.5"):
+        with pytest.raises(ValueError, match="cannot hold, at any values that can be set"):
+            ParameterSpace.from_bounds(Box(sides, text))
+    for text in ("A = 99998", "C = 3", "A - C = -30000", "A + C = 159998"):
+        ParameterSpace.from_bounds(Box(sides, text))
+
+
+def test_a_search_that_ran_out_of_time_refuses_nothing(monkeypatch):
+    steps = {name: Steps(0, 100, 1) for name in "AB"}
+    box = Box(steps, "A + B = 0.5")
+    with pytest.raises(ValueError, match="cannot hold, at any values"):
+        ParameterSpace.from_bounds(box)
+    monkeypatch.setattr(constraints, "SECONDS", 0.0)
+    feasible = ParameterSpace.from_bounds(box).feasible
+    assert_allclose(feasible._solution(feasible.linear, True), [50.0, 50.0])
+
+
+def test_a_sample_has_its_size_after_several_searches():
+    box = Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 0.1", lambda s: s["A"] < 0.6 * s["B"])
+    space = ParameterSpace.from_bounds(box)
+    for n in (7, 20, 33):
+        points = space.feasible.sample(n, np.array([0.3, 0.8]))
+        assert len(points) == n == len(np.unique(points, axis=0))
+        assert space.feasible.is_feasible(points).all()
 
 
 def test_of_fewer_points_than_are_wanted_each_is_repeated_in_turn():

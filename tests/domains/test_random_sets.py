@@ -142,6 +142,14 @@ def test_the_grid_grows_with_rounds_and_slope_until_it_has_too_many_points(d):
                 assert_allclose(np.unique(box.rows[:, i])[[0, -1]], bounds[i])
 
 
+@pytest.mark.parametrize("n", [8, 9, 10])
+def test_a_grid_of_exactly_so_many_points_is_one(n):
+    box = BoxCandidates(np.array([[0.0, 1.0]] * 2), n, None, 0)
+    # ceil(2 t^2 sqrt(2) slope sqrt(log(2 / theta))) is 3.
+    box.make_candidates(1, 0.5, lambda: 0.8)
+    assert box.adaptive == (n < 9) and len(box) == min(n, 9)
+
+
 @pytest.mark.parametrize("context", [False, True])
 def test_a_first_design_of_candidates_is_filled_and_mended(context):
     sides = {"x": (-2.0, 3.0), "kind": ["a", "b", "c"], "n": range(4)}
@@ -444,6 +452,19 @@ def test_cells_around_certain_places_are_a_sample_of_their_depth(K, sides):
         assert len(level) < 300
 
 
+@pytest.mark.parametrize("at_center", [False, True])
+def test_a_box_as_small_as_the_finest_cell_is_one_and_a_smaller_one_is_not(at_center):
+    bounds = np.array([[0.0, 1.0], [-2.0, 5.0]])
+    counts = (1, 1) if at_center else (2, 3)
+    for most in (0, 1, 3):
+        partition = BoxPartition(bounds, 2, counts, at_center, max_depth=most)
+        for depth in range(most + 3):
+            cell = BoxPartition(bounds, 2, counts, at_center).cell_at(depth, 2**depth - 1)
+            found = partition.query_of_box(cell.box)
+            assert type(found) is (Cell if depth <= most + 1 else Region)
+            assert_array_equal(found.box, cell.box)
+
+
 def _children(mixed, parent, K):
     out = []
     for j in range(K):
@@ -720,6 +741,9 @@ def test_first_allocations_are_the_nearest_affordable_ones_to_points_that_fill_t
         known = np.vstack([known, query.points])
         assert len(asked) <= 6
     assert asked and len(set(asked)) == len(asked)
+    priced = replace(chosen, priced=True)
+    told = PointsQuery(np.array([[3.0, 50.0, 70.0, 9.0]]))
+    assert priced.cost_of(told) == 3.0 + 50.0 + 9.0 and np.isnan(chosen.cost_of(told))
     first = chosen.first_allocation(6, none, design[:1], seed, best)  # one failed
     assert first.indices != nearest[0]
     parts = chosen.columns(lower[None])

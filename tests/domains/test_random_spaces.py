@@ -368,6 +368,9 @@ def test_settings_are_tables_with_a_column_for_each_side():
     assert_allclose(numbers.points([[0.5, 2, 7]]), [[0.5, 0.75]])
     with pytest.raises(ValueError, match="or as rows of numbers in this order; got"):
         numbers.points("text")
+    for wrong in ([{"x": 0.5, "n": 2, "only": 7}, [0.5, 2, 7]], [[0.5, 2, 7], [0.5, 2]]):
+        with pytest.raises(ValueError, match="are given by name"):
+            numbers.points(wrong)
     for wrong in ([[0.5, 2]], [[[0.5, 2, 7]]], [0.5, 2]):
         with pytest.raises(ValueError, match="rows must have 3 numbers"):
             numbers.points(wrong)
@@ -647,6 +650,12 @@ def test_steps_are_multiples_from_the_lower_end_up_to_the_upper(seed):
     told = float(rng.uniform(float(low), float(high)))
     assert side.coordinate(told) == told == side.value(told)
     assert_array_equal(side.between(np.array([told])), [told])
+
+
+def test_a_step_at_zero_is_zero():
+    for step in (0.1, 0.3, 0.7, 1e-5):
+        grid = Steps(-3 * step, 4 * step, step).grid
+        assert grid[3] == 0.0 and len(grid) == 8
 
 
 @pytest.mark.parametrize("seed", range(12))
