@@ -516,6 +516,7 @@ def test_costs_are_sums_of_amounts_that_hold():
         expected = 20 + 0.5 * time - heat / 4 + 100 * (catalyst == "Pd") + 7 * time * (n == 2)
         assert cost(setting) == expected
     assert SettingCosts(('3 if word = "a ""b"""',))({"word": 'a "b"'}) == 3.0
+    assert SettingCosts(('3 if word = "',))({"word": '"'}) == 3.0
     assert SettingCosts(("3 if word = true",))({"word": 1}) == 0.0
     for text, said in {
         "2*tme": "did you mean 'time'",

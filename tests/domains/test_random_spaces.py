@@ -712,3 +712,73 @@ def test_numbers_of_a_list_move_near_or_anywhere_and_words_anywhere():
                           - center[0]) > 0.35)  # fmt: skip
     # Anywhere, 0.3 of the numbers are that far, and 0.6 of the words.
     assert_allclose(shares, [0.5 * (0.3 + near), 0.6, near], atol=0.04)
+
+
+class Odd(Falling):
+    """A side with one wrong answer."""
+
+    def __init__(self, columns=None, back=None):
+        self._columns, self._back = columns, back
+
+    def coordinate(self, value):
+        return super().coordinate(value) if self._back is None else self._back
+
+    def columns(self, u):
+        return u[:, None] if self._columns is None else self._columns(u)
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        (Odd(lambda u: np.array([["a"]] * len(u))), r"got shape \(3, 1\) of <U1 for 3"),
+        (Odd(lambda u: u[:2, None]), r"got shape \(2, 1\) of float64 for 3"),
+        (Odd(lambda u: u[:, None, None]), r"got shape \(3, 1, 1\)"),
+        (Odd(lambda u: np.where(u == 2.0, np.nan, u)[:, None]), "must be finite, got"),
+        (Odd(lambda u: np.where(u == 3.0, np.inf, u)[:, None]), "must be finite, got"),
+        (Odd(back="2"), "must return a number between 1.0 and 3.0, got '2' for the value 8.0"),
+        (Odd(back=np.nan), "must return a number between 1.0 and 3.0, got nan"),
+        (Odd(back=3.5), "must return a number between 1.0 and 3.0, got 3.5"),
+        (Odd(back=0.5), "must return a number between 1.0 and 3.0, got 0.5"),
+    ],
+)
+def test_wrong_answers_of_a_side_are_named(side, said):
+    with pytest.raises(ValueError, match=said):
+        ParameterSpace.from_bounds({"p": side})
+    for right in (Odd(), Odd(lambda u: np.column_stack([u, u]).astype(int)), Odd(back=1.0)):
+        ParameterSpace.from_bounds({"p": right})
+
+
+def test_what_describes_no_space_is_refused():
+    for wrong in ([], 3, [3], [{"a": [1, 2]}, 3]):
+        with pytest.raises(TypeError, match="must be a dict of distributions or lists, or a list"):
+            ParameterSpace(wrong)
+    half = type("Half", (), {"ppf": None})()
+    with pytest.raises(TypeError, match="must be a list of values or a frozen distribution"):
+        ParameterSpace({"p": half})
+    for constraints in ([3], [None]):
+        with pytest.raises(TypeError, match="constraints must be texts"):
+            Box({"x": (0, 1)}, constraints)
+    with pytest.raises(TypeError, match="feasible must be a function of a setting"):
+        Box({"x": (0, 1)}, feasible=3)
+    for box, expected in (
+        (Box({"x": (0, 1)}), False),
+        (Box({"x": (0, 1)}, "x <= 1"), True),
+        (Box({"x": (0, 1)}, feasible=bool), True),
+    ):
+        assert box.is_constrained is expected and dict(box) == {"x": (0, 1)} and len(box) == 1
+    many = Box({"x": (0, 1), "y": (0, 1)}, ["x + y <= 2"] * 100)
+    assert len(ParameterSpace.from_bounds(many).feasible.linear) == 100
+    many.constraints.append("x <= 1")
+    with pytest.raises(ValueError, match="at most 100 constraints, got 101"):
+        ParameterSpace.from_bounds(many)
+
+
+def test_a_space_of_given_axes_has_all_of_them_in_use():
+    kinds = {"k": ["a", "b"], "n": range(5), "x": (0.0, 3.0)}
+    axes = dict(ParameterSpace.from_bounds(kinds).axes)
+    space = ParameterSpace.from_axes(axes)
+    assert space.names == space.sides == list(kinds) and space.n_settings == np.inf
+    assert space.setting(np.array([0.75, 0.5, 2.5])) == {"k": "b", "n": 2, "x": 2.5}
+    assert ParameterSpace.from_axes({"k": axes["k"], "n": axes["n"]}).n_settings == 10
+    with pytest.raises(ValueError, match=r"^row 1 of 2, counted from 0: n must be one of"):
+        space.points([{"k": "a", "n": 4, "x": 1}, {"k": "a", "n": 5, "x": 1}])
