@@ -380,6 +380,7 @@ def test_ends_can_be_set_whatever_the_steps():
         (-123.4, 81.3, 1),
         (2003, 99_999, 100),
         (0.0123, 0.1, 1e-4),
+        (-30_000, -29_999.9953287, 1e-5),
     ],
 )
 def test_default_steps_are_the_multiples_of_a_power_of_ten_between_the_ends(low, high, step):

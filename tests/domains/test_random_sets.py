@@ -283,6 +283,21 @@ def test_after_each_move_the_best_targets_have_cells(seed):
         cells._resume()
 
 
+def test_at_most_half_of_the_cells_that_move_go_to_the_best_targets():
+    sizes = np.outer(np.arange(6.0) / 10.0, [1.0, 1.0])
+    cells = FreeCells(sizes, np.array([[0.0, 1.0]] * 2), 240, Layout(2, counts=(2, 2)), [0])
+    rng = np.random.default_rng(0)
+    for best in (rng.random((5, 2)), rng.random((5, 2))):
+        moved = cells.resample(Best(best), rng).reshape(6, -1)
+        each = len(cells.moving) // 6 if moved.shape[1] > 3 else 3
+        assert moved.shape == (6, each)
+        for slots, limits in zip(moved, cells.center_bounds, strict=True):
+            targets = np.clip(best, *limits.T)[: -(-each // 2)]
+            places = cells.every_place()[slots]
+            assert_allclose(places[: len(targets)], targets, atol=1e-12)
+            assert (np.abs(places[len(targets) :, None] - best).max(axis=2) > 1e-9).all()
+
+
 def test_points_cross_the_end_of_an_angle_and_cells_do_not():
     space = ParameterSpace.from_bounds({"turn": Angle(0, 10), "x": (0.0, 1.0)})
     sizes = np.array([[0.0, 0.0], [2.0, 0.1]])
