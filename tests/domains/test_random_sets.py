@@ -527,6 +527,12 @@ def test_single_settings_are_split_no_further_at_any_depth():
     assert len(leaves) == 6 and node is None
     settings = [tuple(mixed.cell(leaf).params.values()) for leaf in leaves]
     assert sorted(settings) == sorted(itertools.product(range(3), "ab"))
+    deepest = max(mixed.cell(leaf).depth for leaf in leaves)
+    for depth in range(deepest + 3):
+        assert bool(mixed.deviation_cells(depth, True)) == (depth <= deepest)
+    rows = mixed.row_sets(0, mixed.tree.n_nodes)
+    for node, found in enumerate(rows):
+        assert_array_equal(found, mixed.rows_of_query(mixed.cell(node)))
     shallow = MixedPartition(space, 2, (3, 2), max_depth=0)
     first = shallow.split(0)
     assert not shallow.splittable(first) and len(shallow.cell(first).settings) > 1

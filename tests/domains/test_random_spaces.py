@@ -700,6 +700,25 @@ def test_steps_of_logarithmic_sides_have_ends_and_a_limited_number():
             Steps(*wrong)
 
 
+class Word(Side):
+    """Texts that are as far apart as their coordinates, one for each tenth."""
+
+    def value(self, u):
+        return "abcdefghij"[min(int(10 * u), 9)]
+
+    def coordinate(self, value):
+        return ("abcdefghij".index(value) + 0.5) / 10
+
+
+def test_texts_without_columns_move_near_or_anywhere():
+    space = ParameterSpace.from_bounds({"w": Word(), "x": (0.0, 1.0)})
+    assert not space.ordered and not space.has_lists
+    center = np.array([[0.05, 0.05]])
+    found = space.neighbours(center, 4000, np.random.default_rng(0))
+    far = [(np.abs(found - center[0]) > 0.5)[(found != center[0])[:, i], i].mean() for i in (0, 1)]
+    assert_allclose(far[0], 0.5 * (0.45 + far[1]), atol=0.04)
+
+
 def test_numbers_of_a_list_move_near_or_anywhere_and_words_anywhere():
     space = ParameterSpace.from_bounds({"n": range(1000), "w": list("abcdefghij"), "x": (0.0, 1.0)})
     center = np.array([[0.5005, 0.05, 0.5]])
