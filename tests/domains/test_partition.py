@@ -165,6 +165,13 @@ def test_members_are_sorted_as_by_lexsort(n):
     assert_array_equal(sorted_within(segment, rank), np.lexsort((rank, segment)))
 
 
+def test_many_members_are_sorted_without_overflow():
+    n = 2_100_000
+    segment, rank = np.zeros((2, n), dtype=np.intp)
+    segment[-3:], rank[-3:] = n - 1, [n - 1, n - 1, 3]
+    assert_array_equal(sorted_within(segment, rank)[-4:], [n - 4, n - 1, n - 3, n - 2])
+
+
 # -- nodes by depth, copies, and growth -----------------------------------------------------------
 
 BOUNDS = np.array([[0.0, 1.0], [-2.0, 5.0]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.covering import LEVELS, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.first_design import first_points, next_place
 from skgpb.domains.free_cells import FreeCells
-from skgpb.domains.indirect import QueryTree
+from skgpb.domains.indirect import QuerySet, QueryTree
 from skgpb.domains.mixed import MixedPartition
 from skgpb.domains.partition import BoxPartition, PoolPartition, sample_places
 from skgpb.domains.space import ParameterSpace
@@ -185,6 +186,35 @@ def test_a_first_design_of_candidates_is_filled_and_mended(context):
         more += 1
         assert more <= 2
     assert more == 2
+
+
+def test_a_set_of_members_does_not_move():
+    rows = np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]])
+    arms = ArmSet(rows, np.array([[0.0, 1.0]] * 2))
+    assert arms.counts is None and not arms.follows and arms.placements_of(0) is None
+    assert not arms.make_candidates(1, 0.1, lambda: 1.0) and arms.largest_slope(None) == 0.0
+    assert arms.resample(None, None).shape == (0,) and arms.move_to(arms.arm(0)) == -1
+    assert arms.query_from_values(np.zeros(3)) is None and arms.n_cost_groups == 3
+    assert arms.probes(4, np.zeros(2)).shape == (0, 2)
+    assert_array_equal(arms.rivals(), rows)
+    assert_array_equal(arms.query_values(np.array([1.0, 2.0, 3.0])), [1.0, 2.0, 3.0])
+    told = [PointsQuery(rows[1:2]), PointsQuery(rows[1:2] + 0.1)]
+    assert [arms.cost_group(query) for query in told] == [1, -1]
+    assert repr(told[0]) == "PointsQuery([[0.5, 0.0]])"
+    for index, query in enumerate(map(arms.arm, range(3))):
+        assert arms.cost_group(query) == index
+        assert_array_equal(arms.different_from(query), np.arange(3) != index)
+    doubled = ArmSet(rows[[0, 0, 1]], np.array([[0.0, 1.0]] * 2))
+    assert doubled.slot_of(doubled.arm(1)) == 1
+    assert_array_equal(doubled.different_from(doubled.placed_arm(rows[0])), [False, False, True])
+    queries = QuerySet(rows, WindowMean(scale=0.1), None)
+    tree = QueryTree(np.array([[0.0, 1.0]]), WindowMean(scale=0.1), 2, 2, lambda h: 1.0)
+    queries.arm(1)
+    tree.cell((2, 3))
+    assert pickle.loads(pickle.dumps(queries)).arm(1) == queries.arm(1)
+    assert pickle.loads(pickle.dumps(tree)).cell((2, 3)) == tree.cell((2, 3))
+    assert not vars(pickle.loads(pickle.dumps(queries)))["_queries"]
+    assert not vars(pickle.loads(pickle.dumps(tree)))["_cells"]
 
 
 # -- cells of sizes --------------------------------------------------------------------------------
@@ -533,6 +563,10 @@ def test_single_settings_are_split_no_further_at_any_depth():
     rows = mixed.row_sets(0, mixed.tree.n_nodes)
     for node, found in enumerate(rows):
         assert_array_equal(found, mixed.rows_of_query(mixed.cell(node)))
+    cell = mixed.cell(leaves[0])
+    beyond = Cell(cell.depth + 1, 2 * cell.index, *np.split(cell.box, 2), (3, 2)).with_names(space)
+    with pytest.raises(ValueError, match="not a cell of this optimizer's partition"):
+        mixed.resolve(beyond)
     shallow = MixedPartition(space, 2, (3, 2), max_depth=0)
     first = shallow.split(0)
     assert not shallow.splittable(first) and len(shallow.cell(first).settings) > 1
@@ -592,6 +626,11 @@ def test_balls_are_rebuilt_from_those_that_were_halved():
     strange.shrunk, strange.n_evaluations = balls.shrunk, [0]
     with pytest.raises(ValueError, match="not of"):
         strange._resume()
+    points = PointsQuery(np.array([[0.2, 3.0], [0.4, 1.0]]))
+    assert_array_equal(balls.rows_of_query(points), np.tile(points.points, 2))
+    wide = Balls(bounds, ChebyshevCovering(2), (2, 1)).ball(0)
+    assert_allclose(wide.points, [[0.25, 1.5], [0.75, 1.5]])
+    assert_allclose(balls.ball(0).points, [[0.5, 1.5]])
     for finest in range(5):
         front = balls.front(finest)
         fine = [i for i, h in enumerate(balls.depth) if h <= finest]
@@ -636,6 +675,10 @@ def test_cells_in_contexts_are_told_from_others(at_center):
                 other = type(query)(*(strange[name] for name in query.arguments))
                 with pytest.raises(ValueError, match="not a cell"):
                     domain.resolve(other)
+    points = PointsQuery(bounds.mean(axis=1)[None])
+    assert_array_equal(domain.rows_of_query(points), np.tile(points.points, 2))
+    assert_array_equal(domain.rows_of(points.points), np.tile(points.points, 2))
+    assert domain.node_of(points) == -1
     domain.max_depth = 2
     assert joint.max_depth == 2 == domain.max_depth
 

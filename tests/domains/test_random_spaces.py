@@ -16,7 +16,14 @@ from scipy.stats import binom, expon, loguniform, norm, randint, uniform, weibul
 from skgpb.domains import Angle, Box, Side, Steps, log_randint
 from skgpb.domains.candidates import points_near
 from skgpb.domains.partition import points_per_axis
-from skgpb.domains.space import NEUTRAL, ParameterSpace, as_coordinates
+from skgpb.domains.space import (
+    NEUTRAL,
+    ParameterSpace,
+    Span,
+    as_coordinates,
+    equal,
+    named_box,
+)
 from skgpb.domains.value_ranges import (
     ValueRanges,
     cut,
@@ -801,3 +808,14 @@ def test_a_space_of_given_axes_has_all_of_them_in_use():
     assert ParameterSpace.from_axes({"k": axes["k"], "n": axes["n"]}).n_settings == 10
     with pytest.raises(ValueError, match=r"^row 1 of 2, counted from 0: n must be one of"):
         space.points([{"k": "a", "n": 4, "x": 1}, {"k": "a", "n": 5, "x": 1}])
+
+
+def test_values_that_cannot_be_compared_differ():
+    assert not equal(np.zeros(2), np.zeros(2)) and equal([1], [1]) and not equal(1, "1")
+    same, other = [lambda: 0], [lambda: 0]
+    space = ParameterSpace({"p": [same, other, same]})  # neither hashed nor pickled
+    assert space.n_settings == 2 and space.setting(np.array([0.1]))["p"] is same
+    assert Span("p", (0, 1)) == Span("q", (0.0, 1.0)) != Span("p", (0.0, 2.0))
+    assert Span("p", (0, 1)) != Falling() and hash(Span("p", (0, 1))) == hash(Span("q", (0, 3)))
+    assert named_box(space) is space and named_box([(0, 1)]) is None
+    assert named_box({"x": (0, 1)}).names == ["x"]
