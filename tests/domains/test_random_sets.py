@@ -16,7 +16,7 @@ import skgpb.domains.box_candidates as candidates_module
 from skgpb import defaults
 from skgpb.domains import Angle, Box, Cell, Cells, Fidelities, PointsQuery, Region
 from skgpb.domains.allocations import AllocationSet
-from skgpb.domains.arms import Arm, ArmSet, Incumbents, Layout, readable
+from skgpb.domains.arms import Arm, ArmSet, Incumbents, Layout, Query, readable, with_fields
 from skgpb.domains.balls import Balls
 from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.candidates import points_near, spread_points
@@ -714,6 +714,36 @@ def test_queries_are_the_same_settings_on_other_sides_or_not():
     assert not query.is_compatible_with(None)
     spans = ParameterSpace.from_bounds({"a": (0.0, 1.0), "b": (0.0, 3.0)})
     assert PointsQuery(np.array([[0.25, 2.0]])).with_names(spans).is_compatible_with(None)
+
+
+@with_fields
+class Ring(Query):
+    """A query of one's own, which says nothing about its text."""
+
+    center: np.ndarray
+    radius: float
+
+    def find_points(self):
+        return self.center + self.radius * np.array([[0.0, 1.0], [1.0, 0.0]])
+
+
+def test_a_query_of_ones_own_follows_from_its_fields():
+    ring = Ring(np.array([1.0, 2.0]), 0.5)
+    bounds = ParameterSpace.from_bounds({"a": (0, 9), "b": (0, 9)})
+    assert repr(ring) == "Ring(center=[1. 2.], radius=0.5)"
+    assert Ring.arguments == ("center", "radius")
+    assert_array_equal(ring.points, [[1.0, 2.5], [1.5, 2.0]])
+    assert_array_equal(ring.box, [1.0, 2.0, 1.5, 2.5])
+    assert ring.params == {"x0": (1.0, 1.5), "x1": (2.0, 2.5)} and not ring.has_names
+    assert ring.settings == [{"x0": 1.0, "x1": 2.5}, {"x0": 1.5, "x1": 2.0}]
+    named = Ring(np.array([1.0, 2.0]), 0.5).with_names(bounds)
+    assert named == ring and repr(named) == "Ring(a=(1, 1.5), b=(2, 2.5))"
+    assert repr(pickle.loads(pickle.dumps(named))) == repr(named)
+    assert pickle.loads(pickle.dumps(ring)) == ring != Ring(np.array([1.0, 2.0]), 0.6)
+    with pytest.raises(AttributeError, match="immutable: cannot set radius"):
+        ring.radius = 3.0
+    with pytest.raises(ValueError, match="read-only"):
+        ring.points[0] = 3.0
 
 
 def test_queries_are_readable():
