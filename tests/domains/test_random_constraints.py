@@ -344,6 +344,15 @@ def test_a_search_that_ran_out_of_time_refuses_nothing(monkeypatch):
     assert_allclose(feasible._solution(feasible.linear, True), [50.0, 50.0])
 
 
+@pytest.mark.parametrize("unit", [0.5, 1.0, 40.0])
+def test_inequalities_that_leave_a_corner_leave_that_corner(unit):
+    box = Box({"A": (2.0, 2.0 + unit), "B": (0.0, 3.0), "x": (0, 1)}, f"A + B >= {5.0 + unit}")
+    space = ParameterSpace.from_bounds(box)
+    points = space.feasible.sample(20, np.full(3, 0.3))
+    assert_allclose(points[:, :2], np.tile([2.0 + unit, 3.0], (20, 1)), atol=1e-6)
+    assert np.ptp(points[:, 2]) > 0.8
+
+
 def test_a_sample_has_its_size_after_several_searches():
     box = Box({"A": (0, 1), "B": (0, 1)}, "A + B <= 0.1", lambda s: s["A"] < 0.6 * s["B"])
     space = ParameterSpace.from_bounds(box)
