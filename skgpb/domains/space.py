@@ -788,9 +788,9 @@ def _range_around(*axes: Choice) -> range:
 
 
 def _is_logarithmic(axis: Side) -> bool:
-    """Return whether the middle of the coordinates is the geometric mean of the ends."""
-    low, high = axis.limits
-    return bool(np.isclose(axis.value(0.5 * sum(axis.ends)), np.sqrt(low * high), rtol=0.01))
+    """Return whether the middle of the coordinates is nearer to the geometric mean of the ends."""
+    (low, high), middle = axis.limits, axis.value(0.5 * sum(axis.ends))
+    return abs(middle - np.sqrt(low * high)) < abs(middle - 0.5 * (low + high))
 
 
 class ParameterSpace:

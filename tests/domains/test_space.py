@@ -382,6 +382,12 @@ def test_integers_are_looked_up_in_a_table():
                 u = np.array([axis.coordinate(n)])
                 assert u == pytest.approx(cdf - 0.5 * pmf, abs=1e-15)
                 assert_array_equal(axis._middles_of_values(np.array([float(n)])), u)
+    # Rare integers, beyond the table, beside others.
+    rare = IntegerQuantile("n", binom(1000, 0.5))
+    u = np.array([0.0, 0.3, 1.0])
+    assert_array_equal(rare.numbers(u), [0, binom(1000, 0.5).ppf(0.3), 1000])
+    assert_allclose(rare.columns(u)[:, 0], [rare.columns(u[[i]])[0, 0] for i in range(3)])
+    assert_allclose(rare.columns(u)[[0, 2], 0], [0.0, 1.0], atol=1e-12)
     numbers = range(10, 1001)
     assert [axis.value(axis.coordinate(n)) for n in numbers] == list(numbers)
 
