@@ -245,7 +245,8 @@ def test_points_stand_for_settings(seed):
         setting = space.setting(point)
         assert same(setting, case.setting(point))
         found = space.point(setting)
-        assert_allclose(space.snap(found[None])[0], snapped, atol=1e-9)
+        (found,) = space.snap(found[None])
+        assert_allclose(found, snapped, atol=1e-9)
         assert space.is_at(found, np.array(snapped))
         assert space.is_feasible(np.array(rounded)) or not space.uses_columns
         assert space.is_feasible(point) == np.allclose(snapped, rounded, rtol=0, atol=1e-9)
