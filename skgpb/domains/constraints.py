@@ -140,7 +140,7 @@ class FeasibleSet:
         """Raise ValueError if a constraint holds nowhere in the box."""
         c = self._row(each)
         ends = np.sort(c[:, np.newaxis] * self.limits, axis=1).sum(axis=0)
-        slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0) + 1e-300)
+        slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0))
         if ends[0] > each.bound + slack or (each.equal and ends[1] < each.bound - slack):
             if not each.coefficients:
                 raise ValueError(

@@ -436,6 +436,11 @@ def test_what_satisfies_a_constraint_does_not_depend_on_units(scale):
             assert (space.feasible.violations(point[0]) == []) == expected
         outside = scale * np.array([[-1e-6, 1.5 + 1e-6]])
         assert not space.feasible.is_feasible(outside).any()
+    for relation, bound in ((">=", 3.0), ("=", 3.0), ("=", 0.0), ("<=", 0.0)):
+        beyond = bound + (1e-6 if bound else -1e-6)
+        ParameterSpace.from_bounds(Box(sides, f"A + B {relation} {bound * scale!r}"))
+        with pytest.raises(ValueError, match=r"A \+ B is from 0 to .* within the sides, and must"):
+            ParameterSpace.from_bounds(Box(sides, f"A + B {relation} {beyond * scale!r}"))
 
 
 # -- first designs ---------------------------------------------------------------------------------
