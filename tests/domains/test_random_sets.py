@@ -877,6 +877,16 @@ def test_a_first_design_is_made_once_for_as_many_failures(kind, monkeypatch):
     assert len({tuple(arm.descriptor) for arm in asked}) == len(asked)
 
 
+@pytest.mark.parametrize("cls", [ChebyshevCovering, EuclideanCovering])
+def test_a_covering_has_room_for_twice_as_many_balls_at_most(cls):
+    covering, size = cls(1), 0
+    for _ in range(60):
+        covering.shrink(int(np.argmin(covering.depth)))
+        size = max(16, 2 ** int(np.ceil(np.log2(len(covering)))))
+        assert len(covering._centers) == len(covering._depth) == size
+    assert size > 16
+
+
 @pytest.mark.parametrize("covering", [ChebyshevCovering(2), EuclideanCovering(2)])
 def test_a_covering_counts_the_boxes_of_its_newest_ball(covering):
     for _ in range(60):
