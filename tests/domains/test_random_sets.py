@@ -879,7 +879,7 @@ def test_a_first_design_is_made_once_for_as_many_failures(kind, monkeypatch):
 
 @pytest.mark.parametrize("cls", [ChebyshevCovering, EuclideanCovering])
 def test_a_covering_has_room_for_twice_as_many_balls_at_most(cls):
-    covering, size = cls(1), 0
+    covering, size = cls(2), 0
     for _ in range(60):
         covering.shrink(int(np.argmin(covering.depth)))
         size = max(16, 2 ** int(np.ceil(np.log2(len(covering)))))
