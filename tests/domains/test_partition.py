@@ -256,7 +256,9 @@ def test_growth_and_rewards_are_put_into_another_partition(name):
     for node in range(partition.tree.n_nodes):
         assert other.cell(node) == partition.cell(node)
     splits, told, total = partition._growth
-    for wrong in ((splits, told[1:], total), (splits, told, total[1:]), (splits, told - 99, total)):
+    negative = told.copy()
+    negative[-1] = -1
+    for wrong in ((splits, told[1:], total), (splits, told, total[1:]), (splits, negative, total)):
         with pytest.raises(ValueError, match="these are no rewards"):
             partitions()[name]._growth = wrong
     twin = partition.copy()

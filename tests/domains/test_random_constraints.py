@@ -446,7 +446,7 @@ def test_what_satisfies_a_constraint_does_not_depend_on_units(scale):
 # -- first designs ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 5, 9])
+@pytest.mark.parametrize("n", [2, 4, 9])
 def test_no_exchange_of_one_point_improves_a_design(n):
     sides = {"A": range(7), "B": [0.0, 1.0, 10.0], "kind": ["u", "v", "w"]}
     space = ParameterSpace.from_bounds(Box(sides, "A + B <= 12"))
@@ -466,7 +466,7 @@ def test_no_exchange_of_one_point_improves_a_design(n):
         return 2.0 * to_set - distance[np.ix_(numbers, numbers)].mean()
 
     # The pool has every setting as often as any other, up to one.
-    for seed in range(3):
+    for seed in range(5):
         design = space.feasible.design(n, seed, 0)
         numbers = [int(np.flatnonzero((pool == point).all(axis=1))[0]) for point in design]
         best = energy(numbers)
