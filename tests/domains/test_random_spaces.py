@@ -613,7 +613,7 @@ def test_messages_list_so_many_values(n):
 
 
 @pytest.mark.parametrize(
-    "distribution", [uniform(2, 3), expon(1), weibull_max(2), norm(5, 2)], ids=str
+    "distribution", [uniform(2, 3), expon(1), weibull_max(2), norm(5, 2)], ids=lambda d: d.dist.name
 )
 def test_infinite_ends_of_a_distribution_are_cut_off_and_finite_ones_are_not(distribution):
     side = ParameterSpace({"p": distribution}).axes[0][1]
