@@ -557,6 +557,7 @@ def test_a_picture_has_room_for_its_panels_and_says_the_recommendation(tmp_path,
     assert len({x for x, _ in starts}) == columns and len({y for _, y in starts}) == rows
     assert all(ax.get_legend() is None for ax in slices.axes)
     (legend,) = slices.legends
+    assert legend._ncols == min(4, len(legend.get_texts()))
     lowest = min(ax.bbox.y0 for ax in slices.axes)
     assert legend.get_window_extent().y1 <= lowest
     best = run.status()["best"]

@@ -404,7 +404,7 @@ def test_files_of_a_search_are_named_after_its_lines(run, tmp_path, monkeypatch,
     titles = []
 
     def draw(panels, title):
-        titles.append(title)
+        titles.append((title, len(panels) > 1))
         return SimpleNamespace(savefig=lambda name: (tmp_path / name).write_text("picture"))
 
     monkeypatch.setattr(search, "draw_panels", draw)
@@ -414,7 +414,7 @@ def test_files_of_a_search_are_named_after_its_lines(run, tmp_path, monkeypatch,
         "", "result in r.json", "rows in rows.csv", "map in m.png"
     ]  # fmt: skip
     after = f" after {found['n_rounds']} averages of y" if more else ""
-    assert titles == [f"{found['n_members']} rows of 90 recommended{after}"]
+    assert titles == [(f"{found['n_members']} rows of 90 recommended{after}", bool(more))]
     assert (tmp_path / "rows.csv").read_text().count("\n") == 1 + found["n_members"]
 
 
@@ -666,7 +666,7 @@ def test_identities_are_sought_in_the_other_columns(run, monkeypatch):
     monkeypatch.setattr(tables, "MOST_CHECKED", 47)
     run(lines, status=2)
     run(lines, "--budget", 9)
-    assert run(lines, "--group", "z", status=2).endswith(" None False\n")
+    assert run(lines, "--group", "x", features=("z",), status=2).endswith(" None False\n")
     assert not seen
 
 
