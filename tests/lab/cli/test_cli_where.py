@@ -281,17 +281,19 @@ def test_names_are_quoted_where_they_are_no_words(name, written):
 
 
 def test_numbers_and_shares_are_written_for_people():
-    assert [number(x) for x in (0.0, 1234.5678, 1234567.8, 999999.4, 1e12, -0.00001234, 2.0)] == [
-        "0", "1,234.57", "1,234,570", "999,999", "1e+12", "-1.234e-05", "2",
-    ]  # fmt: skip
+    written = {
+        0.0: "0", 1234.5678: "1,234.57", 1e6: "1,000,000", 1234567.8: "1,234,570",
+        999999.4: "999,999", 1e12: "1e+12", -0.00001234: "-1.234e-05", 2.0: "2",
+    }  # fmt: skip
+    assert {x: number(x) for x in written} == written
     assert [number(x, 3) for x in (1234.0, 999.6, -1000.0, 0.12345)] == [
         "1,230",
         "1e+03",
         "-1,000",
         "0.123",
     ]
-    assert [percent(x) for x in (0.0, 0.01234, 0.0999, 0.1, 0.123456, 1.0)] == [
-        "0 %", "1.2 %", "10 %", "10 %", "12.35 %", "100 %",
+    assert [percent(x) for x in (0.0, 0.01234, 0.0954, 0.0999, 0.1025, 0.123456, 1.0)] == [
+        "0 %", "1.2 %", "9.5 %", "10 %", "10.25 %", "12.35 %", "100 %",
     ]  # fmt: skip
     assert [chances(x) for x in (0.0, 0.0099, 0.01, 0.5, 0.994, 0.995, 1.0)] == [
         "less than 1 %", "less than 1 %", "1 %", "50 %", "99 %", "more than 99 %", "more than 99 %",

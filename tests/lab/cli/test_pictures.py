@@ -86,7 +86,9 @@ def test_a_map_has_the_average_of_the_rows_of_each_part(ax, step):
     # From noon to before 18, which is 17, in two neighbouring shops.
     assert rectangles(ax) == {(12.0, 0.5, limits[0].high - 12.0, 2.0)} and limits[0].high == 17.0
     (outline,) = (patch for patch in ax.patches if not patch.get_fill())
-    assert same_color(outline.get_edgecolor(), RECOMMENDED) and outline.get_linewidth() > 1.5
+    assert same_color(outline.get_edgecolor(), RECOMMENDED)
+    assert 1.5 < outline.get_linewidth() < 4
+    assert mesh.get_rasterized()  # a vector picture of many parts is large
 
 
 def test_a_group_of_several_stretches_has_an_outline_for_each_pair(ax):
@@ -130,7 +132,7 @@ def test_numbers_are_parted_so_that_as_many_rows_are_in_each(ax, n, side, span):
     assert_allclose(curve.get_xdata(), [values[part].mean() for part in parts])
     assert_allclose(curve.get_ydata(), [Y[part].mean() for part in parts])
     band = ax.collections[0]
-    assert band.get_label() == "ends" and 0 < band.get_alpha() < 1
+    assert band.get_label() == "ends" and 0 < band.get_alpha() < 1 and band.get_linewidth() == 0
     corners = {(round(x, 9), round(y, 9)) for x, y in band.get_paths()[0].vertices}
     ends = {(values[p].mean(), e(Y[p])) for p in parts for e in (np.min, np.max)}
     assert corners == {(round(x, 9), round(y, 9)) for x, y in ends}
@@ -139,7 +141,7 @@ def test_numbers_are_parted_so_that_as_many_rows_are_in_each(ax, n, side, span):
     else:
         (mark,) = ax.patches
         assert mark.get_label() == "recommended" and same_color(mark.get_fc()[:3], RECOMMENDED)
-        assert 0 < mark.get_alpha() < 1 and mark.get_linewidth() > 0
+        assert 0 < mark.get_alpha() < 1 and 0 < mark.get_linewidth() < 2
         assert_allclose((mark.get_x(), mark.get_x() + mark.get_width()), span)
 
 
@@ -238,12 +240,45 @@ def test_effects_are_bars_from_the_largest_down(ax):
     assert labels(ax)[0] == "by how much" and flat(ax.get_title()) == "what matters"
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 12])
-def test_few_bars_are_no_thicker_than_many(ax, n):
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 12])
+def test_few_bars_are_no_thicker_than_many_and_all_are_inside(ax, n):
     pictures.draw_effects(ax, {f"x{i}": 1.0 + i for i in range(n)}, "a", "b")
-    low, high = ax.get_ylim()
-    assert low < -0.3 and n - 0.7 < high < n and high - low >= 5 - 0.4
-    assert low <= n - 5.0 and low >= min(-0.6, n - 5.0)
+    (low, high), ends = ax.get_ylim(), (-0.3, n - 1 + 0.3)
+    assert low < ends[0] and high - ends[1] == pytest.approx(0.3)
+    room = high - low
+    assert room == pytest.approx(4.6) if n < 5 else ends[0] - low >= 0.3 and room <= n + 2.5
+
+
+LONG = "a name that is far too long for its side of a picture " * 4
+
+
+def test_long_names_are_broken_so_that_they_fit(ax):
+    def check(*texts):
+        for text in texts:
+            size = text.get_window_extent().size
+            assert "\n" in text.get_text() and max(size) <= max(ax.bbox.size)
+
+    hour = Column(LONG, "numbers", COLUMNS[0].values)
+    pictures.draw_means(ax, [FeatureLimits(hour), FeatureLimits(hour)], Y, "y")
+    check(ax.xaxis.label, ax.yaxis.label)
+    ax.clear()
+    pictures.draw_effects(ax, {"x": 1.0}, LONG, LONG)
+    check(ax.xaxis.label, ax.title)
+    ax.clear()
+    for name in "abcd":
+        ax.plot([1], label=name)
+    pictures.finish_profile(ax, LONG, LONG)
+    check(ax.xaxis.label, ax.yaxis.label)
+    assert ax.get_legend()._ncols == 3
+    ax.clear()
+    found = asked(1)
+    pictures.make_panels(AskedResult(found.search, found.memory, found.features, LONG, False))[
+        -1
+    ].draw(ax)
+    check(ax.xaxis.label)
+    name = pictures._wrap(LONG)
+    assert name.count("\n") == 1 and name.endswith("…") and max(map(len, name.split("\n"))) <= 26
+    assert pictures._wrap("hour 3 to 4") == "hour 3 to 4"
 
 
 def test_a_panel_says_what_the_sides_of_a_group_add():
@@ -259,7 +294,7 @@ def test_a_panel_says_what_the_sides_of_a_group_add():
 def test_a_figure_has_its_title_and_room_for_its_panels(n, size):
     figure = pictures.draw_panels([Panel(lambda ax: ax.plot([1]), "")] * n, "80 rows")
     assert_allclose(figure.get_size_inches(), (size[0], 4.8 * size[1] + 0.5))
-    assert figure.get_suptitle() == "80 rows"
+    assert figure.get_suptitle() == "80 rows" and figure.dpi == 150
 
 
 # -- searches that ask ----------------------------------------------------------------------------
@@ -376,10 +411,13 @@ def test_a_photograph_has_the_group_outlined_beside_the_answers():
         assert rectangles(ax) == {(2.0, 1.0, 3.0, 2.0)}
         assert labels(ax) == ("column (pixels)", "row (pixels)")
         assert all(same_color(patch.get_edgecolor(), RECOMMENDED) for patch in ax.patches)
-        assert all(patch.get_linewidth() > 1 for patch in ax.patches)
+        assert all(1.5 < patch.get_linewidth() < 4 for patch in ax.patches)
     assert left.get_title() == "the photograph, unknown to the search"
     assert right.get_title() == "what 25 averages tell"
     assert bar.get_ylabel() == "posterior mean of brightness"
+    assert_allclose(figure.get_size_inches() * figure.dpi, (2250, 780))
+    places = [ax.get_position() for ax in (left, right)]
+    assert places[0].x1 < places[1].x0 and places[0].y0 == pytest.approx(places[1].y0, abs=0.1)
 
 
 # -- searches of visible rows ---------------------------------------------------------------------
@@ -465,6 +503,10 @@ def test_a_map_of_visible_rows_is_of_those_with_both_features():
     pictures.draw_means(expected, list(map(FeatureLimits, kept)), Y[60:], "")
     assert_allclose(ax.collections[0].get_array(), expected.collections[0].get_array())
     assert flat(ax.figure.axes[1].get_ylabel()) == "average sales"
+    found.counted_table_average = Y.mean()
+    ax = drawn(exact_pictures._profile(found, FeatureLimits(columns[0]), "sales"))
+    parts = np.array_split(np.argsort(values[40:], kind="stable"), 24)
+    assert_allclose(ax.lines[0].get_ydata(), [Y[40:][part].mean() for part in parts])
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
@@ -500,11 +542,12 @@ class Counts:
 
 
 LEVELS = [
+    Levels("one", "number"),
     Levels("hour", "number", edges=tuple(range(1, 24))),
+    Levels("late", "number", edges=(12,)),
     Levels("shop", "category", labels=("A", "B", "C", "D")),
     Levels("day", "number", edges=tuple(date(2024, 1, 1) + timedelta(i) for i in range(9))),
     Levels("size", "number", edges=(2.5, 4.0), missing=True),
-    Levels("one", "number"),
     Levels("gaps", "number", missing=True),
 ]
 
@@ -512,7 +555,7 @@ LEVELS = [
 @pytest.mark.parametrize(
     ("sides", "names"),
     [
-        ([], ["hour", "shop", "day"]),
+        ([], ["hour", "late", "shop"]),
         (["shop"], ["shop"]),
         (["hour", "shop"], ["hour", "shop"]),
         (["hour", "shop", "day", "size"], ["hour", "shop", "day", "size"]),

@@ -92,6 +92,21 @@ def test_luck_is_named_only_if_there_is_any(luck):
     assert "luck" not in dict(same.statements)["average of these rows"]
 
 
+def test_groups_of_other_sizes_are_listed_below_the_group():
+    sizes = [
+        {"n_members": 1200, "group": "shop x", "new_rows_average": 31.98765,
+         "new_rows_interval": [30.12345, 32.5]},
+        {"n_members": 1, "group": "hour 3", "new_rows_average": None, "new_rows_interval": None},
+    ]  # fmt: skip
+    lines = counted(sizes=sizes).statements
+    assert lines[-3:-1] == [
+        ("other sizes", "1,200 rows, shop x: new rows 31.99 (30.12 to 32.5)"),
+        ("", "1 row, hour 3: too few rows to say what new ones average"),
+    ]
+    assert counted(sizes=sizes, n_members=1000).statements[-2][0] == "average of these rows"
+    assert counted(sides={}).conclusion == counted().headline
+
+
 def test_a_group_by_chance_and_the_whole_table_are_called_so():
     assert counted(verdict="chance").headline == ["The group may be chance: in 40 % of the tables."]
     for minimizes, word in ((False, "higher"), (True, "lower")):

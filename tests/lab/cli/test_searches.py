@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import zipfile
 from argparse import Namespace
 from types import SimpleNamespace
 
@@ -14,7 +15,19 @@ from askings import BOX, COLUMNS, N, Y, asked
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from skgpb.lab.cli import app, databases, demo, files, main, pictures, private, search
+from skgpb.exceptions import DatabaseError, PrivacyBudgetError, ScansSpentError
+from skgpb.lab.cli import (
+    app,
+    databases,
+    demo,
+    exact,
+    files,
+    main,
+    pictures,
+    private,
+    search,
+    tables,
+)
 from skgpb.lab.cli import asked as asking
 from skgpb.lab.cli.arguments import UsageError
 from skgpb.lab.cli.averaged import make_finding
@@ -22,6 +35,7 @@ from skgpb.lab.cli.features import box_limits, describe_group
 from skgpb.lab.cli.tables import row_count
 from skgpb.lab.cli.where import Condition
 from skgpb.lab.cli.words import percent
+from skgpb.lab.datasets import PrivacyLedger
 from skgpb.lab.datasets.columns import Column
 from skgpb.lab.datasets.private import check_range
 from skgpb.lab.experiments import Experiment
@@ -210,6 +224,40 @@ def test_a_bar_counts_the_questions_on_a_terminal(monkeypatch, is_terminal):
     assert events == (bar if is_terminal else [])
 
 
+@pytest.mark.parametrize("seed", [None, 5])
+def test_a_search_that_asks_gets_the_options_of_the_user(monkeypatch, seed):
+    seen = []
+
+    def ask(table, oracle, least, budget, **given):
+        seen.append((table.n_rows, least, budget, given))
+        given["tick"]()
+        return SimpleNamespace(enough=within is not None)
+
+    monkeypatch.setattr(asking, "search_by_asking", ask)
+    oracle = SimpleNamespace(limits=(1.0, 2.0))
+    for within, minimize in ((None, False), (2.5, True)):
+        given = Namespace(
+            **GIVEN | {"seed": seed, "stop_within": within, "minimize": minimize, "alpha": 0.5}
+        )
+        found = asking.search_by_averages(COLUMNS[:2], oracle, given, ("a > 1",), ["shop"])
+        *sizes, options = seen.pop()
+        options.pop("tick")
+        assert sizes == [N, 7, 40]
+        assert options == {
+            "minimize": minimize, "variance": 0.5, "seed": seed or 0, "within": within,
+            "confidence": 0.95,
+        }  # fmt: skip
+        assert (found.range, found.conditions, found.neighbours) == (
+            (1.0, 2.0),
+            ("a > 1",),
+            ["shop"],
+        )
+        assert (found.minimizes, found.target) == (minimize, "sales")
+        assert found.enough == (within and "within 2.5 of the best with probability 0.95")
+    found = asking.search_by_averages(COLUMNS[:1], SimpleNamespace(), given)
+    assert (found.range, found.conditions, found.neighbours) == ((-math.inf, math.inf), (), ())
+
+
 # -- private searches -----------------------------------------------------------------------------
 
 
@@ -270,6 +318,23 @@ def test_a_share_of_the_budget_is_of_what_is_left():
     for size, spent in ((50, 0.8), (51, 1.6), (52, 2.0)):
         oracle.answer(np.arange(size), 0.4)
         assert_allclose(oracle.averages.spent_.max(), spent, rtol=1e-5)
+    with pytest.raises(PrivacyBudgetError, match="is spent for some of the 49 rows"):
+        oracle.answer(np.arange(49), 0.4)
+
+
+@pytest.mark.parametrize("has_ledger", [False, True])
+def test_answers_are_about_the_rows_that_are_searched(tmp_path, has_ledger):
+    rows = np.arange(100, 220, 2)
+    ledger = PrivacyLedger(tmp_path / "a.ledger", np.arange(float(N))) if has_ledger else None
+    given = Namespace(**GIVEN | {"seed": None, "epsilon": 1e7, "least": 9})
+    for n in range(2):
+        oracle = private.private_oracle(Y[rows], given, ledger, rows)
+        assert (oracle.spent_before > 0) == (has_ledger and n == 1)
+        answer, variance = oracle.answer(np.arange(20, 50), 0.1 + 0.1 * n)
+        assert answer == pytest.approx(Y[rows[20:50]].clip(10, 30).mean(), abs=1e-3)
+        assert 0.0 < variance < 1e-6
+    spent = np.flatnonzero(oracle.averages.spent_)
+    assert spent.tolist() == (rows[20:50] if has_ledger else np.arange(20, 50)).tolist()
 
 
 def test_the_budget_of_questions_covers_the_table_once():
@@ -375,11 +440,9 @@ def test_the_runner_up_of_visible_rows_has_rows_of_its_own(run):
 
 @pytest.mark.parametrize("minimize", [False, True])
 def test_chance_is_said_as_the_verdict_has_it(minimize):
-    from skgpb.lab.cli.exact import _chance
-
     def chance(p):
         verdict = SimpleNamespace(p_value=p)
-        return _chance(SimpleNamespace(verdict=verdict, minimizes=minimize), "y")
+        return exact._chance(SimpleNamespace(verdict=verdict, minimizes=minimize), "y")
 
     word = "higher" if minimize else "lower"
     assert chance(0.02) == f"new rows of it may average as much as all rows, or {word}"
@@ -469,6 +532,33 @@ def test_only_pictures_need_matplotlib(run, tmp_path, capsys, monkeypatch, route
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("route", [[], ["--budget", "9"]])
+def test_one_feature_that_varies_is_enough(run, route):
+    lines = ["x,y,one", *(f"{i % 9},{(i % 9) ** 2},7" for i in range(90))]
+    assert run(lines, *route, features=("one", "x"))[0]["n_rows"] == 90
+    said = run(lines, *route, features=("one",), status=2)
+    assert "no groups can be formed: every feature has one and the same value" in said
+
+
+@pytest.mark.parametrize("seed", [[], ["--seed", "5"]])
+@pytest.mark.parametrize("more", [[], ["--minimize", "--min-rows", "30"]])
+def test_a_search_of_visible_rows_gets_the_options_of_the_user(run, monkeypatch, seed, more):
+    seen = []
+
+    def find(table, least, **given):
+        seen.append((table.n_rows, least, given.pop("rng").random(), given))
+        return real(table, least, rng=np.random.default_rng(0), n_permutations=9, **given)
+
+    real = exact.find_and_judge
+    monkeypatch.setattr(exact, "find_and_judge", find)
+    found, _ = run(["x,y", *(f"{i % 9},{(i % 9) ** 2}" for i in range(90))], *seed, *more)
+    first = np.random.default_rng(5 if seed else 0).random()
+    least = 30 if more else 5
+    assert seen == [(90, least, first, {"minimize": bool(more), "groups": None})]
+    assert found["seed"] == (5 if seed else 0) and found["parameters"] == {"min_rows": least}
+    assert found["sought"] == ("lowest" if more else "highest")
+
+
 # -- databases ------------------------------------------------------------------------------------
 
 
@@ -549,6 +639,65 @@ def test_outliers_of_a_database_are_named_by_their_ends(limits, n, said):
     ((remark,),) = finding.remarks
     assert f"perhaps mistyped, {said}" in remark
     assert finding.outliers_count_as == list(limits) and finding.to_json()["n_outliers"] == n
+
+
+@pytest.mark.parametrize("report", [None, "r.html"])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (None, None),
+        (ScansSpentError("the table needs 5"), "--max-scans 9 is too few: the table needs 5"),
+        (DatabaseError("did not answer"), "did not answer"),
+        (ValueError("no rows"), "no rows"),
+    ],
+)
+def test_a_database_is_opened_asked_and_left(monkeypatch, error, said, report):
+    seen = {}
+    address = "postgresql://ann:t0psecret@db.example/shop"
+    backend = SimpleNamespace(disconnect=lambda: seen.update(left=seen.get("left", 0) + 1))
+    expression = SimpleNamespace(get_backend=lambda: backend)
+
+    def connect(*given):
+        seen.update(opened=given)
+        return expression
+
+    def make_table(*given, **more):
+        seen.update(table=(given, more))
+        return SimpleNamespace(n_rows=1000)
+
+    def find(table, least, **given):
+        seen.update(asked=(least, given))
+        if error is not None:
+            raise error
+        return SimpleNamespace(subgroup="box", counted_mean=3.0)
+
+    package = SimpleNamespace(IbisTable=make_table, find_in_database=find)
+    monkeypatch.setitem(sys.modules, "skgpb.lab.sql", package)
+    monkeypatch.setitem(sys.modules, "skgpb.lab.sql.connection", SimpleNamespace(connect=connect))
+    monkeypatch.setattr(databases, "make_panels", lambda *given: ["drawn", *given[1:]])
+    monkeypatch.setattr(databases, "_finding", lambda *given: given)
+    given = Namespace(
+        sql=address, table="sales", features=["x"], target="y", where="x > 1",
+        max_scans=9, min_rows=0.1, sample=0.5, minimize=True, seed=5, report=report,
+    )  # fmt: skip
+    if error is None:
+        *_, arguments, least, panels = databases.search_database(given)
+        assert (arguments, least) == (given, 100)
+        assert panels == (["drawn", "box", 3.0] if report else [])
+    else:
+        with pytest.raises(UsageError, match=f"^{said}$"):
+            databases.search_database(given)
+    secrets = seen["table"][1]["secrets"]
+    assert "t0psecret" in secrets
+    assert seen == {
+        "opened": (address, "sales"), "left": 1,
+        "table": ((expression, ["x"], "y"), {"where": "x > 1", "max_scans": 9, "secrets": secrets}),
+        "asked": (100, {"minimize": True, "n_sample": 500, "seed": 5}),
+    }  # fmt: skip
+    given.sample, given.seed, given.min_rows = None, None, None
+    if error is None:
+        databases.search_database(given)
+        assert seen["asked"] == (50, {"minimize": True, "n_sample": None, "seed": 0})
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -639,9 +788,82 @@ def test_what_cannot_be_searched_is_said(run, options, said):
     assert said in run([HEAD, *ROWS], *options, status=2) or said == "cannot be combined"
 
 
-def test_identities_are_sought_in_the_other_columns(run, monkeypatch):
-    from skgpb.lab.cli import tables
+@pytest.mark.parametrize("header", [0, 1, 2])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("first", [0, 1, -1])
+@pytest.mark.parametrize("others", [0, 2])
+def test_all_ways_out_of_unreadable_cells_work(header, n, first, others):
+    odd = dict.fromkeys([(first + i) % 8 for i in range(n)], "odd")
+    columns = {
+        name: SimpleNamespace(unreadable=dict.fromkeys(range(k), "odd") if name != "x" else odd)
+        for name, k in (("x", n), ("z", others), ("y", 0))
+    }
+    file = SimpleNamespace(unreadable=lambda column, selected: "odd cells")
+    given = Namespace(unreadable="error", features=["x"], header=header)
+    selected = np.ones(8, dtype=bool)
+    with pytest.raises(UsageError) as error:
+        tables._check_readable(file, columns, selected, given)
+    ways = ["correct them" if n + others > 1 else "correct it"]
+    ways += ['leave out such rows by --where "x is not missing"']
+    ways += ["take such cells for missing values by --unreadable missing"]
+    ways += ['take all cells for categories by --one-hot "x"']
+    # More than half of a column are no header.
+    ways += [f"say --header {header + 1} if it belongs to the header"] * (
+        0 in odd and header > 0 and n < 4
+    )
+    more = "; 2 in column 'z'" if others else ""
+    assert str(error.value) == f"odd cells{more}: {', '.join(ways[:-1])}, or {ways[-1]}"
+    given.unreadable = "missing"
+    assert tables._check_readable(file, columns, selected, given) == n + others
+    given.unreadable, selected[:] = "error", False
+    assert tables._check_readable(file, columns, selected, given) == 0
 
+
+def test_conditions_name_the_columns_that_lack_values_where_rows_are_selected(run):
+    lines = [HEAD, *ROWS, "9,1,B,", "9,,B,7"]
+    assert run(lines)[0]["where"].startswith("y is not missing")
+    for more in ([], ["--drop-missing"]):
+        where = run(lines, "--where", "x < 9", *more, features=("x", "z"))[0]["where"]
+        assert where.startswith("(x < 9) and ") and "missing" not in where
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_target_of_texts_is_asked_about_with_two_of_them(run, n):
+    err = run(["x,y", *(f"{i},{'abc'[i % n]}1" for i in range(40))], status=2)
+    assert 'by --target "y = a1" or "y = b1"\n' in err and "c1" not in err
+
+
+def test_standard_input_that_cannot_be_read_is_named(run, monkeypatch):
+    def fail(*given):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(tables, "TableFile", fail)
+    assert "cannot read t.csv: Input/output error" in run(["x,y"], status=2)
+    with pytest.raises(UsageError, match="cannot read standard input: Input/output error"):
+        tables.read_search(Namespace(data="-", where=None))
+
+
+def test_only_what_cannot_be_computed_again_is_kept(tmp_path):
+    old, packed, new = tmp_path / "old.json", tmp_path / "a.zip", tmp_path / "new.json"
+    old.write_text("{}")
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("other.json", "{}")
+    files.check_outputs({"--output": str(old), "--plot": str(packed), "--report": str(new)})
+    files.check_outputs({"--output": None, "--plot": None}, str(old))
+    ledger = tmp_path / "a.ledger"
+    ledger.write_bytes(files.LEDGER + b"}")
+    files.check_outputs({"--ledger": str(ledger)})
+    for given, said in (
+        ({"--output": ledger}, "it holds a privacy ledger"),
+        ({"--ledger": tmp_path}, "cannot write --ledger .*: it is a directory"),
+        ({"--output": new, "--plot": new}, "--plot .* would overwrite --output"),
+        ({"--output": new, "--plot": tmp_path / "." / "new.json"}, "would overwrite --output"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            files.check_outputs({option: str(path) for option, path in given.items()})
+
+
+def test_identities_are_sought_in_the_other_columns(run, monkeypatch):
     seen = []
 
     def find(columns, values):
@@ -652,7 +874,7 @@ def test_identities_are_sought_in_the_other_columns(run, monkeypatch):
 
     monkeypatch.setattr(tables, "find_identity", find)
     monkeypatch.setattr(search, "search_exactly", stop)
-    lines = [HEAD, *ROWS, "1,1,B,"]
+    lines = [HEAD, *ROWS, "1,odd,B,"]
     assert run(lines, status=2).endswith(" None True\n")
     assert seen.pop() == (["x", "z", "town"], 48, {48})
     run(lines, "--where", "z < 2", status=2)
@@ -666,7 +888,7 @@ def test_identities_are_sought_in_the_other_columns(run, monkeypatch):
     monkeypatch.setattr(tables, "MOST_CHECKED", 47)
     run(lines, status=2)
     run(lines, "--budget", 9)
-    assert run(lines, "--group", "x", features=("z",), status=2).endswith(" None False\n")
+    assert run(lines, "--group", "x", features=("town",), status=2).endswith(" None False\n")
     assert not seen
 
 
