@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import re
 import sys
 
 import pytest
 
+import skgpb
 from skgpb.lab.cli import commands, main
 from skgpb.lab.cli.arguments import add_common
 
@@ -186,3 +189,62 @@ def test_streams_that_are_closed_do_not_hide_the_status(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["new", str(tmp_path / "run.skgpb"), "--bounds", "x=0:1"]) == 0
     assert (tmp_path / "run.skgpb").exists()
+
+
+class Broken(io.StringIO):
+    """A stream that cannot be written, with a file of its own."""
+
+    def __init__(self, path, error, on="write"):
+        super().__init__()
+        self._file, self._error, self._on = path.open("w"), error, on
+
+    def fileno(self):
+        return self._file.fileno()
+
+    def write(self, text):
+        if self._on == "write":
+            raise self._error
+        return super().write(text)
+
+    def flush(self):
+        if self._on == "flush" and not self.closed:
+            raise self._error
+
+    @property
+    def leads_nowhere(self):
+        return os.fstat(self.fileno()).st_rdev == os.stat(os.devnull).st_rdev
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs files as POSIX has them")
+@pytest.mark.parametrize("on", ["write", "flush"])
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+        (OSError(28, "No space left"), 2, "skgpb: error: cannot write the report: No space left\n"),
+    ],
+)
+def test_a_report_that_cannot_be_written_has_a_status(
+    tmp_path, monkeypatch, capsys, on, error, status, said
+):
+    out = Broken(tmp_path / "out", error, on)
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(["--version"]) == status
+    assert capsys.readouterr().err == said and out.leads_nowhere
+    err = Broken(tmp_path / "err", error, on)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setattr(sys, "stderr", err)
+    assert main(["seek"]) == 2 and err.leads_nowhere
+
+
+def test_letters_that_a_terminal_lacks_are_written_as_codes(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    monkeypatch.setattr(skgpb, "__version__", "1 \xb5")
+    assert main(["--version"]) == 0
+    assert raw.getvalue() == b"skgpb 1 \\xb5\n"  # and nothing stays in the buffer
+
+
+def test_the_version_needs_no_command():
+    assert commands.import_commands(["--version"]) == []
+    assert len(commands.import_commands(["--help"])) == 5

@@ -179,6 +179,16 @@ def test_best_has_all_that_is_known_of_the_recommendation(run, call):
     assert run.may_stop(0.5, 0.95)["why"] == call("best", run.path, "--stop-within", 0.5)[0][-1]
 
 
+def test_a_picture_lies_beside_the_run_unless_a_name_is_given(run, call):
+    pytest.importorskip("matplotlib")
+    width, height = draw_experiment(run).get_size_inches() * 150
+    other = run.path.with_name("other.png")
+    for words, picture in (([], run.path.with_suffix(".png")), (["--output", other], other)):
+        assert call("plot", run.path, *words)[0] == [f"picture in {picture}"]
+        pixels = [int.from_bytes(picture.read_bytes()[i : i + 4]) for i in (16, 20)]
+        assert pixels == [int(width), int(height)]
+
+
 def test_expect_names_the_rules_that_a_setting_breaks(run, call):
     for heat, broken in ((60, []), (90, ["heat <= 80"])):
         found = run.expect({"heat": heat, "acid": "A"})

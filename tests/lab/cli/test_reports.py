@@ -85,6 +85,17 @@ def test_a_report_has_the_group_its_averages_and_the_verdict():
     assert entries["new_rows_interval"] == [28.5, 31.25] and entries["p_value"] == 0.005
 
 
+def test_averages_of_a_headline_and_a_remark_have_four_digits():
+    rounded = counted(
+        new_rows_average=30.12345, new_rows_interval=[28.98765, 31.0],
+        counted_average_of_table=2e5 / 3,
+    )  # fmt: skip
+    said = "average 30.12 (28.99 to 31 with 95 % probability), all rows 66,670."
+    assert rounded.headline[0].endswith(said)
+    ((remark,),) = counted(outliers_count_as=[-5.12345, 60.98765]).remarks
+    assert "they count as -5.123 or 60.99. As" in remark
+
+
 @pytest.mark.parametrize("luck", [None, -0.5, 0.0])
 def test_luck_is_named_only_if_there_is_any(luck):
     assert "luck" not in dict(counted(luck=luck).statements)["average of these rows"]

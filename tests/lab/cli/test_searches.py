@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -541,6 +542,19 @@ def test_one_feature_that_varies_is_enough(run, route):
 
 
 @pytest.mark.parametrize("seed", [[], ["--seed", "5"]])
+def test_the_noise_of_answers_has_the_seed_of_the_user(run, monkeypatch, seed):
+    seen, real = [], search.NoisyAverages
+
+    def noisy(values, noise, seed):
+        seen.append((noise, seed))
+        return real(values, noise, seed)
+
+    monkeypatch.setattr(search, "NoisyAverages", noisy)
+    run(["x,y", *(f"{i % 9},{i % 9}" for i in range(90))], "--budget", 5, "--noise", 0.5, *seed)
+    assert seen == [(0.5, 5 if seed else 0)]
+
+
+@pytest.mark.parametrize("seed", [[], ["--seed", "5"]])
 @pytest.mark.parametrize("more", [[], ["--minimize", "--min-rows", "30"]])
 def test_a_search_of_visible_rows_gets_the_options_of_the_user(run, monkeypatch, seed, more):
     seen = []
@@ -931,6 +945,24 @@ def test_the_demo_asks_for_the_brightness_of_a_photograph(tmp_path, monkeypatch,
     for wrong in (["--confidence", "0.5"], ["--output", "gone/a.json"], ["--plot", "b.xyz"]):
         assert main(["demo", *wrong]) == 2
     assert len(drawn) == 1
+
+
+def test_the_address_of_the_app_is_printed_at_once(tmp_path, monkeypatch):
+    class Stream(io.StringIO):
+        flushed = 0
+
+        def flush(self):
+            self.flushed = len(self.getvalue())
+
+    def serve(file, host, port, ready):
+        ready("http://127.0.0.1:81/")
+        assert out.flushed == len(out.getvalue()) > 0
+
+    monkeypatch.setattr(app, "serve", serve)
+    for host in ("127.0.0.1", "0.0.0.0"):
+        out = Stream()
+        monkeypatch.setattr(sys, "stdout", out)
+        assert main(["app", str(tmp_path), "--host", host]) == 0
 
 
 @pytest.mark.parametrize(
