@@ -134,6 +134,13 @@ def test_every_option_says_what_it_is_for():
             assert action.help or action.dest == "table", (name, action.dest)
 
 
+def test_the_help_of_search_has_its_groups(capsys):
+    assert main(["search", "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["positional arguments:", "options:", "table:", "privacy:", "database:"]
+
+
 def test_search_sets_the_defaults_of_the_options_that_are_not_given():
     arguments = commands._parser([]).parse_args(["search", "t", "--features", "x", "--target", "y"])
     given = {name for name in vars(arguments) if name not in ("command", "run")}

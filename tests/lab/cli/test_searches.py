@@ -721,20 +721,41 @@ ROWS = [f"{i % 8},{i % 3},{'AB'[i % 2]},{(i % 8) ** 2 + i % 5}" for i in range(4
 HEAD = "x,z,town,y"
 
 
-def test_notes_say_of_each_row_why_it_is_not_searched(run):
+@pytest.fixture
+def read(run, monkeypatch):
+    """Read a table for a search; return its description and conditions."""
+
+    def stop(table, arguments):
+        raise UsageError(f"{table.description} | {' and '.join(table.conditions)}")
+
+    def read(lines, *more, **given):
+        said = run(lines, *more, status=2, **given)
+        return [part.strip() for part in said.removeprefix("skgpb: error: ").split("|")]
+
+    monkeypatch.setattr(search, "search_exactly", stop)
+    return read
+
+
+def test_notes_say_of_each_row_why_it_is_not_searched(read):
+    assert read([HEAD, *ROWS]) == ["t.csv, 48 rows", ""]
     lines = [HEAD, *ROWS, "1,,A,5", "2,1,B,", "3,1,A,<7"]
-    found, printed = run(lines)
-    assert found["n_rows"] == 50
-    assert (
-        "t.csv, 50 rows (1 without a value of y left out; 1 cells such as <0.5 or >100" in printed
+    limits = "1 cells such as <0.5 or >100 count as their limit"
+    assert read(lines) == [
+        f"t.csv, 50 rows (1 without a value of y left out; {limits})",
+        "y is not missing",
+    ]
+    assert read(lines, "--drop-missing", "--where", "x < 7", features=("x", "z")) == [
+        f"t.csv, 43 rows (2 with missing values left out; 6 not selected by --where; {limits})",
+        "(x < 7) and y is not missing and z is not missing",
+    ]
+    odd = [*lines, "9,odd,A,8", "9,odd,A,"]
+    assert read(odd, "--unreadable", "missing", features=("x", "z"))[0] == (
+        "t.csv, 51 rows (2 without a value of y left out; 2 cells that cannot be read count as "
+        f"missing; {limits})"
     )
-    found, printed = run(lines, "--drop-missing", "--where", "x < 7", features=("x", "z"))
-    n = 51 - 6
-    assert found["n_rows"] == n - 2
-    assert (
-        f"{n - 2} rows (2 with missing values left out; 6 not selected by --where; 1 c" in printed
+    assert read(["x,y,y", *(f"{i},{i},{i}" for i in range(9))])[0] == (
+        "t.csv, 9 rows (of 2 columns called y the first)"
     )
-    assert "(x < 7) and y is not missing and z is not missing" in found["where"]
 
 
 @pytest.mark.parametrize("place", [0, 20, 47])
@@ -833,12 +854,13 @@ def test_all_ways_out_of_unreadable_cells_work(header, n, first, others):
     assert tables._check_readable(file, columns, selected, given) == 0
 
 
-def test_conditions_name_the_columns_that_lack_values_where_rows_are_selected(run):
+def test_conditions_name_the_columns_that_lack_values_where_rows_are_selected(read):
     lines = [HEAD, *ROWS, "9,1,B,", "9,,B,7"]
-    assert run(lines)[0]["where"].startswith("y is not missing")
+    assert read(lines)[1] == "y is not missing"
     for more in ([], ["--drop-missing"]):
-        where = run(lines, "--where", "x < 9", *more, features=("x", "z"))[0]["where"]
-        assert where.startswith("(x < 9) and ") and "missing" not in where
+        assert read(lines, "--where", "x < 9", *more, features=("x", "z"))[1] == "(x < 9)"
+    where = read(lines, "--where", "x > 8 or x < 2", "--drop-missing", features=("x", "z"))[1]
+    assert where == "(x > 8 or x < 2) and y is not missing and z is not missing"
 
 
 @pytest.mark.parametrize("n", [2, 3])
