@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from datetime import date
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skgpb.lab.cli import html_report
 from skgpb.lab.cli.averaged import AskedFinding, _matters
 from skgpb.lab.cli.counted import SCOPE, CountedFinding
 from skgpb.lab.cli.database_pictures import (
@@ -164,6 +166,23 @@ def test_codes_and_rows_that_belong_together_are_remarked():
     (code,), (together,) = counted(missing_code=9999.0, together="Rows repeat.").remarks
     assert code.startswith("9,999 is often the value of sales") and together == "Rows repeat."
     assert code.endswith("--where sales != 1")
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_page_has_what_is_printed_and_its_pictures(tmp_path, n, monkeypatch):
+    monkeypatch.setattr(html_report, "_figure", lambda panel: f"[{panel.caption}]")
+    panels = [Panel(lambda ax: None, f"picture {i}") for i in range(n)]
+    found = counted(together="Rows < repeat.")
+    html_report.write_page(found, panels, str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert ("<h2>Pictures</h2>" in page) == ("[picture 0]\n[picture 1]" in page) == (n > 0)
+    assert "<p>Rows &lt; repeat.</p>" in page and "A method." in page
+    assert "<title>Highest average of sales</title>" in page
+    for name, text in found.statements:
+        code = f"<code>{text}</code>" if name.startswith("exactly") else html.escape(text)
+        assert f"<dt>{name.strip()}</dt><dd>{code}</dd>" in page
+    for line in found.conclusion:
+        assert f"<p>{line}</p>" in page
 
 
 # -- searches that ask ----------------------------------------------------------------------------
