@@ -107,6 +107,17 @@ def test_what_is_too_long_is_refused_before_it_can_never_be_opened_again(tmp_pat
     assert len(Experiment(run.path).history()[0]["measured"]) == MOST_COLUMNS
 
 
+def test_long_cells_of_a_table_are_cut_and_columns_with_long_names_left_out(tmp_path):
+    table, names = tmp_path / "t.csv", ["a" * LONGEST, "b" * (LONGEST + 1)]
+    cells = ["c" * (LONGEST + 5), "short"]
+    table.write_text(
+        "\n".join([",".join(["x", "y", "text", *names]), f"0.5,1,{','.join([*cells, cells[1]])}"])
+    )
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="y", data=table)
+    (entry,) = Experiment(run.path).history()
+    assert entry["measured"] == {"text": cells[0][:LONGEST], names[0]: "short"}
+
+
 def test_a_cleaned_text_is_xml():
     everything = "".join(map(chr, [*range(0x3000), *range(0xD000, 0x11000), 0x1F389]))
     text = clean_text(everything).replace("&", "").replace("<", "").replace("]]>", "")
