@@ -113,6 +113,13 @@ class BoxCandidates(ArmSet):
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
         """Return the one of n points that fill the box evenly farthest from evaluated points."""
+        if self.space is not None and self.space.feasible is not None:
+            # Answers beyond the sides of now count for the model, which a design is for.
+            places = self.layout.actions_layout.places(self.layout.actions_of(known))
+            outside = self.space.feasible.is_outside(places)
+            n, known = n - int(outside.sum()), known[~outside]
+            if n <= 0:
+                return None
         of = n, seed, len(failed)
         if self._places is None or self._places[0] != of:
             if self.space is not None and self.space.feasible is not None:
@@ -270,8 +277,7 @@ class BoxCandidates(ArmSet):
         start = self._next or 0
         moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
         self._next = (start + n_moved) % n_local
-        order = largest_first(values, 2 * defaults.N_CENTERS)
-        best = self._possible(clip_to_box(points[order], self.bounds))
+        best = self._best_possible(points, values)
         distinct: dict[bytes, np.ndarray] = {}
         for point in best + 0.0:  # adding 0.0 turns -0.0 into 0.0
             distinct.setdefault(point.tobytes(), point)
@@ -283,13 +289,12 @@ class BoxCandidates(ArmSet):
             rows, which = np.nonzero(places[:, :1] == centers[:, 0])
             known = which[(places[rows] == centers[which]).all(axis=1)]
             new = np.delete(centers, known, axis=0)[:n_moved]
-        if self.space is not None and self.space.uses_columns:
+        if self.space is not None and self.space.feasible is not None:
+            around = self.space.feasible.around(centers, n_moved - len(new), rng)
+        elif self.space is not None and self.space.uses_columns:
             around = self.space.neighbours(centers, n_moved - len(new), rng)
         else:
             around = points_near(self.bounds, centers, n_moved - len(new), rng)
-        if self.space is not None and self.space.feasible is not None:
-            starts = centers[np.arange(len(around)) % len(centers)]
-            around = self.space.feasible.step_feasibly(starts, around, rng)
         local = self._settable(np.concatenate([new, around]))
         plain = self.plain.copy()
         plain[moved] = self._rows_at(local)
@@ -305,9 +310,13 @@ class BoxCandidates(ArmSet):
         possible = self.space is None or self.space.is_feasible(point)
         return self.placed_arm(row_set[0]) if possible else None
 
-    def _possible(self, points: np.ndarray) -> np.ndarray:
-        """Return the feasible ones of points (n, d), as centres for candidates."""
-        if self.space is None or self.space.feasible is None:
-            return points
-        possible = self.space.feasible.usable(points)
-        return possible if len(possible) else self.layout.actions_layout.places(self.plain[:1])
+    def _best_possible(self, points: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return some of the best feasible ones of points (n, d), as centres for candidates."""
+        n, feasible = 2 * defaults.N_CENTERS, None if self.space is None else self.space.feasible
+        order = largest_first(values, n if feasible is None else len(values))
+        for begin in range(0, len(order), n):
+            best = clip_to_box(points[order[begin : begin + n]], self.bounds)
+            possible = best if feasible is None else feasible.usable(best)
+            if len(possible):
+                return possible
+        return self.layout.actions_layout.places(self.plain[:1])

@@ -27,7 +27,7 @@ from scipy.linalg import null_space
 from scipy.spatial.distance import cdist
 
 from skgpb import defaults
-from skgpb.domains.candidates import spread_points
+from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.linear import Linear, read_constraints, substitute_constants
 from skgpb.utils.validation import call, is_number
 
@@ -142,6 +142,11 @@ class FeasibleSet:
         ends = np.sort(c[:, np.newaxis] * self.limits, axis=1).sum(axis=0)
         slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0) + 1e-300)
         if ends[0] > each.bound + slack or (each.equal and ends[1] < each.bound - slack):
+            if not each.coefficients:
+                raise ValueError(
+                    f"the constraints leave no setting: {each.text!r} does not hold for the sides "
+                    "that have one value"
+                )
             relation, (low, high), bound, left = "=", ends, each.bound, each.left
             if not each.equal:
                 relation = "at most"
@@ -590,7 +595,20 @@ class FeasibleSet:
         out[~possible] = centers[~possible]
         return out
 
+    def around(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return n feasible points near feasible centers (k, d) in turn."""
+        near = self.space.neighbours if self.space.uses_columns else self._points_near
+        starts = centers[np.arange(n) % len(centers)]
+        return self.step_feasibly(starts, near(centers, n, rng), rng)
+
+    def _points_near(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        return points_near(self.space.bounds, centers, n, rng)
+
     # -- the first design -------------------------------------------------------------------
+
+    def is_outside(self, points: np.ndarray) -> np.ndarray:
+        """Return a mask (n,) of the points (n, d) that are not on the sides of now: none."""
+        return np.zeros(len(points), dtype=bool)
 
     def design(self, n: int, seed: int, more: int) -> np.ndarray:
         """Return n feasible points spread like the set, and ``more`` as replacements.

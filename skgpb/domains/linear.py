@@ -20,7 +20,8 @@ from skgpb.utils.expressions import CLOSE, NUMBER, SIGNS, Expression, Name, Step
 LONGEST, DEEPEST, MOST_CONSTRAINTS = 1000, 20, 100
 # The notation of signs in Python.
 _MEANT = {"≤": "<=", "=<": "<=", "≥": ">=", "=>": ">=", "=": "==", "·": "*", "−": "-"}
-_FORM = "a constraint is like A + B <= 100, A + B + C = 1 or 10 <= 2*A - B <= 50"
+_LISTS = "a value of a list is left out by giving the list without it"
+_FORM = f"a constraint is like A + B <= 100, A + B + C = 1 or 10 <= 2*A - B <= 50; {_LISTS}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class _Sum(Expression):
         beginning = [name for name in self.names if name.casefold().startswith(word.casefold())]
         alike = beginning or get_close_matches(word, self.names, n=1)
         names = ", ".join(sorted(self.names))
-        hint = f"did you mean {alike[0]!r}?" if alike else f"the sides are {names}"
+        hint = f"did you mean {alike[0]!r}?" if alike else f"the sides are {names}, and {_LISTS}"
         return f"there is no side named {word!r}; {hint} (letter {place + 1})"
 
     def coefficients(self, node: ast.AST) -> dict[str, float]:

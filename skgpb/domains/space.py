@@ -27,6 +27,7 @@ import numpy as np
 from joblib import hash as joblib_hash
 
 from skgpb import defaults
+from skgpb.domains.available import AvailableSet
 from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
@@ -145,6 +146,19 @@ class Side(ABC):
         return u[:, None]
 
     # What follows from these three methods.
+
+    @property
+    def entry(self) -> Any:
+        """The side as an entry of ``bounds``."""
+        return self
+
+    def has(self, value: Any) -> bool:
+        """Return whether a value is on the side."""
+        try:
+            self.coordinate(value)
+        except ValueError:
+            return False
+        return True
 
     @cached_property
     def uses_columns(self) -> bool:
@@ -271,6 +285,11 @@ class Span(Side):
         low, high = check_bounds([limits], name)[0].tolist()
         self.ends: tuple[float, float] = low, high
 
+    @property
+    def entry(self) -> tuple[float, float]:
+        """The ends."""
+        return self.ends
+
     def value(self, u: float) -> float:
         """Return the value of the parameter at a coordinate: the same number."""
         return float(u)
@@ -316,6 +335,11 @@ class Choice(SeparateAxis):
         # Less than half of the interval of a value.
         self._same: float = min(SAME, 0.25 / self.n)
         self.n_settings: float = float(self.n)
+
+    @property
+    def entry(self) -> Sequence[Any]:
+        """The values."""
+        return self.values
 
     def number(self, u: np.ndarray) -> np.ndarray:
         """Return the indices of the values at coordinates u in [0, 1]."""
@@ -414,6 +438,11 @@ class Quantile(Side):
         if not low <= high:
             raise ValueError(f"{name} has no values: its support is [{low}, {high}]")
         self.low, self.high = float(low), float(high)
+
+    @property
+    def entry(self) -> Any:
+        """The distribution."""
+        return self.distribution
 
     def _values(self, u: np.ndarray) -> np.ndarray:
         smallest = 0.0 if np.isfinite(self.low) else defaults.DISTRIBUTION_TAIL
@@ -710,6 +739,60 @@ def _axis(name: str, values: Any, spans: bool) -> Side:
     )
 
 
+def wider_axis(name: str, side: Any, earlier: Any) -> Side:
+    """Return an axis with all values of a side and those of earlier answers.
+
+    Parameters
+    ----------
+    name : str
+        Name of the side, for messages.
+    side, earlier : object
+        Entries of ``bounds``; ``earlier`` may be a single value.
+    """
+    now = _axis(name, side, spans=True)
+    before = _axis(f"earlier of {name}", earlier if _is_side(earlier) else [earlier], spans=True)
+    if before == now:
+        return now
+    if isinstance(before, Choice) and isinstance(now, Choice):
+        lists = not any(isinstance(each.values, range) for each in (before, now))
+        values = [*before.values, *now.values] if lists else _range_around(before, now)
+        return Choice(name, values)
+    if not (before.ordered and now.ordered):
+        raise ValueError(
+            f"{name} must be numbers, or a list, like the earlier side {earlier!r}; got {side!r}"
+        )
+    (low, high), (least, most) = before.limits, now.limits
+    if not before.has_steps and not isinstance(before, Choice) and low <= least <= most <= high:
+        return before
+    low, high = min(low, least), max(high, most)
+    if isinstance(before, IntegerQuantile) and isinstance(now, SeparateAxis):
+        from scipy.stats import randint  # here, because importing it takes long
+
+        return IntegerQuantile(name, randint(int(low), int(high) + 1))
+    if low > 0.0 and _is_logarithmic(before if isinstance(now, Choice) else now):
+        from scipy.stats import loguniform
+
+        return Quantile(name, loguniform(low, high))
+    return Span(name, (low, high))
+
+
+def _is_side(given: Any) -> bool:
+    """Return whether an entry of ``earlier`` is a side, not a value."""
+    return isinstance(given, (Side, tuple, list, range, np.ndarray)) or hasattr(given, "ppf")
+
+
+def _range_around(*axes: Choice) -> range:
+    """Return the integers from the smallest to the largest value of several axes."""
+    low, high = zip(*(axis.limits for axis in axes), strict=True)
+    return range(int(min(low)), int(max(high)) + 1)
+
+
+def _is_logarithmic(axis: Side) -> bool:
+    """Return whether the middle of the coordinates is the geometric mean of the ends."""
+    low, high = axis.limits
+    return bool(np.isclose(axis.value(0.5 * sum(axis.ends)), np.sqrt(low * high), rtol=0.01))
+
+
 class ParameterSpace:
     """Search space of ``param_distributions``, for your own search loop.
 
@@ -767,15 +850,58 @@ class ParameterSpace:
         unnamed = [side for side in bounds if not isinstance(side, str)]
         if unnamed:
             raise TypeError(f"the names of sides in {name} must be strings, got {unnamed[0]!r}")
+        if isinstance(bounds, Box) and bounds.earlier:
+            return cls._with_earlier(bounds, name)
         space = cls.__new__(cls)
         space._lay_out([bounds], name, spans=True)
         if space.n_settings <= 1:
             raise ValueError(f"{name} must leave something to choose, got {bounds!r}")
         if isinstance(bounds, Box) and bounds.is_constrained:
             space.feasible = FeasibleSet(
-                space, bounds.constraints, bounds.feasible, space._constants[0]
+                space, bounds.constraints, bounds.feasible, space.constants
             )
         return space
+
+    @classmethod
+    def _with_earlier(cls, bounds: Box, name: str) -> ParameterSpace:
+        """Return the space of the present sides and of earlier answers.
+
+        If it is wider than the present sides, its feasible set has the settings on these.
+        """
+        now = cls.from_bounds(bounds.of_now, name)
+        axes = {
+            side: wider_axis(f"{name}[{side!r}]", values, bounds.earlier.get(side, values))
+            for side, values in bounds.items()
+        }
+        space = cls.__new__(cls)
+        space._lay_out([axes], name, spans=True)
+        space = now if space.axes == now.axes else space.restricted_to(now)
+        space.earlier = {k: value for k, value in bounds.earlier.items() if not _is_side(value)}
+        return space
+
+    def restricted_to(self, now: ParameterSpace) -> ParameterSpace:
+        """Return this space with the settings of a narrower one as its feasible set."""
+        if now.feasible is None:
+            now.feasible = FeasibleSet(now, (), None, now.constants)
+        out = copy(self)
+        out.feasible = AvailableSet(now, self)
+        return out
+
+    def entries(self) -> dict[str, Any]:
+        """Return the sides as entries of ``bounds``."""
+        axes = dict(self.axes)
+        constants = self.constants
+        return {
+            name: axes[name].entry if name in axes else [constants[name]] for name in self.sides
+        }
+
+    #: Values that answers had on sides which were added after them.
+    earlier: Mapping[str, Any] = {}
+
+    def earlier_setting(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the setting of an answer that was told on the sides of an earlier box."""
+        given = {**self.earlier, **setting}
+        return {name: given[name] for name in self.sides if name in given}
 
     #: Whether the search treats all points of the cube as different settings.
     as_cube: bool = False
@@ -796,7 +922,7 @@ class ParameterSpace:
         return out
 
     #: Feasible settings of a box with constraints; None without constraints.
-    feasible: FeasibleSet | None = None
+    feasible: FeasibleSet | AvailableSet | None = None
 
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
         """Create an axis for every parameter of some dicts."""
@@ -894,6 +1020,11 @@ class ParameterSpace:
     def names(self) -> list[str]:
         """Names of the axes."""
         return [name for name, _ in self.axes]
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Values of the sides of a box that have only one."""
+        return self._constants[0]
 
     @property
     def sides(self) -> list[str]:
@@ -1057,13 +1188,13 @@ class ParameterSpace:
     @property
     def _is_numeric(self) -> bool:
         """Whether the values of all sides are numbers."""
-        constants = self._constants[0].values()
+        constants = self.constants.values()
         return self.ordered and all(map(is_number, constants))
 
     def _give_names(self, X: Any) -> str:
         """Return the message that requires the names of sides."""
         wrong = [name for name, axis in self.axes if not axis.ordered]
-        wrong += [name for name, value in self._constants[0].items() if not is_number(value)]
+        wrong += [name for name, value in self.constants.items() if not is_number(value)]
         rows = ", or as rows of numbers in this order"
         if wrong:
             rows = f", because {wrong[0]!r} is no number"

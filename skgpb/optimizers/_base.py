@@ -257,6 +257,29 @@ class BaseBanditOptimizer(
         Replace objects, never mutate them: after an error the loop puts the old ones back.
         """
 
+    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
+        """Raise an error unless ``ask`` can hold some sides at values."""
+        raise ValueError(
+            "fixed is for searches by candidates of a box with named sides, bounds={name: side}; "
+            f"{type(self).__name__} got fixed={fixed!r}"
+        )
+
+    def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
+        """Return the next query with fixed sides; called after ``_check_fixed``."""
+        raise NotImplementedError
+
+    def _may_ask(self, query: Any) -> bool:
+        """Return whether ``ask`` may return a query that was asked or told before."""
+        return True
+
+    def _takes_box(self, bounds: Any) -> bool:
+        """Return whether the run can continue in a box that was set during it."""
+        return False
+
+    def _change_box(self, bounds: Any) -> None:
+        """Continue the run in another box; called if ``_takes_box``."""
+        raise NotImplementedError
+
     def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
         """Warn of the first answers without a limited outcome: the last ``n_answers`` answers.
 
@@ -310,6 +333,8 @@ class BaseBanditOptimizer(
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
         known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
         inputs = self._inputs
+        if known:
+            query = self.run_.moved.get(query, query)
         if known and query in self.run_.pending:
             inputs.check_sides(query)
         else:
@@ -374,8 +399,8 @@ class BaseBanditOptimizer(
         """Set parameters, also during a run, which validates them at once.
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
-        Others, such as the domain and ``kernel``, apply from the next ``fit`` on; a warning names
-        them.
+        Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
+        apply at once in searches by candidates of a box with named sides, see :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)
@@ -393,15 +418,32 @@ class BaseBanditOptimizer(
 
     @overload
     def ask(
-        self, n: None = None, *, context: Setting | None = None, another: bool = False
+        self,
+        n: None = None,
+        *,
+        context: Setting | None = None,
+        another: bool = False,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Q: ...
 
     @overload
-    def ask(self, n: int, *, context: Setting | None = None, another: bool = False) -> list[Q]: ...
+    def ask(
+        self,
+        n: int,
+        *,
+        context: Setting | None = None,
+        another: bool = False,
+        fixed: Mapping[str, Any] | None = None,
+    ) -> list[Q]: ...
 
     @locked
     def ask(
-        self, n: int | None = None, *, context: Setting | None = None, another: bool = False
+        self,
+        n: int | None = None,
+        *,
+        context: Setting | None = None,
+        another: bool = False,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
@@ -418,6 +460,8 @@ class BaseBanditOptimizer(
         another : bool, default=False
             Whether to choose new queries although some are pending, for workers that call ``ask``
             one by one. Otherwise ``ask`` returns the same queries until the next ``tell``.
+        fixed : dict, default=None
+            Values of some sides of these queries, by name, see :ref:`other-bounds`.
 
         Raises
         ------
@@ -427,7 +471,9 @@ class BaseBanditOptimizer(
         count = 1 if n is None else check_count(n)
         loop.apply_set_params_and_warn(self)
         context = loop.begin(self, lambda: self._contexts.validate(context))
-        asked = loop.ask(self, count, another, context)
+        if fixed is not None:
+            self._check_fixed(fixed)
+        asked = loop.ask(self, count, another, context, fixed)
         return asked[0] if n is None else asked
 
     @locked
@@ -452,6 +498,20 @@ class BaseBanditOptimizer(
             If the hyperparameters could not be refitted. The answer counts all the same.
         """
         return loop.tell(self, query, reward, alpha)
+
+    @locked
+    def withdraw(self, query: Any) -> Self:
+        """Take back pending queries that nobody will evaluate, or that were set differently.
+
+        They count neither as answers nor as failures, and are not asked again for a while. Tell
+        the answer at another setting by its own :meth:`tell`.
+
+        Parameters
+        ----------
+        query : query, array-like of shape (d,), dict, or list of queries
+            Pending queries, as for :meth:`tell`.
+        """
+        return loop.withdraw(self, query)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -639,13 +699,14 @@ class BaseBanditOptimizer(
         """All events since the start, in order.
 
         * ``("fit", X, y)``: a call of ``fit``, with further arrays if the class has them.
-        * ``("ask", query)``: a new query.
+        * ``("ask", query)``: a new query. A third entry is a dict of fixed sides, if there are any.
         * ``("tell", query, reward, alpha)``: an answer; alpha is NaN if the noise is learned. A
           fifth entry is the name of the block, if the answer has one.
         * ``("rows", query, count)``: the number of rows in the query, before its answer. Without
           rows there is no answer.
         * ``("outcomes", query, outcomes)``: the outcomes measured with the answer before.
         * ``("fail", query, reason)``: a failed evaluation.
+        * ``("withdraw", query)``: a query that was taken back.
         * ``("learned", hyperparameters)``: a refit.
         * ``("unlearned", n_answers)``: a refit that failed after so many answers.
         * ``("set", parameters)``: parameters set during the run.

@@ -130,7 +130,9 @@ def joint_space(
         return actions
     if not set(bounds).isdisjoint(context_bounds):
         raise ValueError("the sides of context_bounds and bounds must have different names")
-    return ParameterSpace.from_bounds({**context_bounds, **bounds})
+    joint = ParameterSpace.from_bounds({**context_bounds, **actions.entries()})
+    joint.earlier = actions.earlier
+    return joint
 
 
 def coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndarray | None:

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from skgpb.domains.arms import PointsQuery
+from skgpb.domains.arms import PointsQuery, Query
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
@@ -160,11 +160,11 @@ class Replay:
             if kind == "fit":
                 _fit_again(optimizer, *rest)
             elif kind == "set":
-                optimizer.set_params(**rest[0])
+                _set_again(optimizer, rest[0])
             elif kind not in ("learned", "unlearned"):
                 query = optimizer._inputs.attach_names(rest[0])
                 if kind == "ask":
-                    n_mismatches += self._ask(optimizer, query)
+                    n_mismatches += self._ask(optimizer, query, *rest[1:])
                 else:
                     self._take(optimizer, kind, query, *rest[1:])
         return n_mismatches
@@ -178,16 +178,16 @@ class Replay:
             begin(optimizer)
         for event in self._events:
             if event[0] == "set":
-                optimizer.set_params(**event[1])
+                _set_again(optimizer, event[1])
         optimizer.run_.events = list(self._events)
         optimizer._restore(snapshot)
 
-    def _ask(self, optimizer: Any, query: Any) -> bool:
+    def _ask(self, optimizer: Any, query: Any, fixed: Any = None) -> bool:
         """Ask for a query; return whether it differs from that of the run."""
         run = optimizer.run_
         if not isinstance(query, optimizer._query_type):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
-        (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query))
+        (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query), fixed)
         if chosen == query:
             return False
         run.take_back(chosen)
@@ -195,7 +195,7 @@ class Replay:
             optimizer._inputs.resolve(query)
             if run.pending.get(query) is not None:  # the run had only failed queries left
                 run.release_failures()
-            run.ask(query)
+            run.ask(query, fixed)
         return True
 
     def _take(self, optimizer: Any, kind: str, query: Any, *numbers: Any) -> None:
@@ -209,6 +209,8 @@ class Replay:
         query, *_ = _checked_again(optimizer, query, None, None)
         if kind == "fail":
             run.fail(query, str(numbers[0]))
+        elif kind == "withdraw":
+            run.withdraw(query)
         elif kind == "rows":
             run.count(query, int(numbers[0]))
         elif kind == "outcomes":
@@ -265,6 +267,7 @@ def rebuild_in_place(optimizer: Any) -> Any:
     new.seen, new.unwarned = run.seen, run.unwarned
     new.evaluations.batch = [each for each in new.evaluations.batch if each in new.pending]
     new.evaluations.arrived, new.asked_again = run.evaluations.arrived, run.asked_again
+    new.moved = run.moved
     adopt_state(optimizer, built)
     return optimizer
 
@@ -292,6 +295,14 @@ def adopt_state(optimizer: Any, other: Any, parameters: Collection[str] = ()) ->
     optimizer.__dict__ = own | {
         name: value for name, value in vars(other).items() if is_derived(name) or name in parameters
     }
+
+
+def _set_again(optimizer: Any, parameters: dict[str, Any]) -> None:
+    """Set the parameters of a "set" event; bounds among them wait for the next ``fit``."""
+    later = {name: value for name, value in parameters.items() if name == "bounds"}
+    vars(optimizer).update(later)
+    optimizer.run_.seen |= later
+    optimizer.set_params(**{k: value for k, value in parameters.items() if k not in later})
 
 
 def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
@@ -450,10 +461,13 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
         sets = ("arms", "queries", "targets") if of_sets else ()
         if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
             waiting |= of_sets
+        box = changed.pop("bounds") if search._takes_box(changed.get("bounds")) else None
         search.run_ = run.with_parameters(set_now, changed, waiting)
         if not waiting >= changed.keys():
             search._begin_checks()
             search._on_set_params()
+        if box is not None:
+            search._change_box(box)
 
 
 def apply_set_params_and_warn(search: Any) -> None:
@@ -503,26 +517,32 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
     return out
 
 
-def ask(search: Any, count: int, another: bool, context: Any = None) -> list[Any]:
+def ask(
+    search: Any, count: int, another: bool, context: Any = None, fixed: Any = None
+) -> list[Any]:
     """Return ``count`` queries: the ones since the last answer, then new ones.
 
     With ``another`` all of them are new.
     """
     run = search.run_
-    asked = [] if another else run.asked
+    asked = [] if another else list(filter(search._may_ask, run.asked))
     if context is not None:
         asked = [query for query in asked if np.array_equal(query.context, context)]
+    if fixed is not None:
+        asked = [query for query in asked if fixed.items() <= query.params.items()]
     again, new = asked[:count], []
     if len(again) < count:
-        new = commit(search, ask_more, search, count - len(again), context)
+        new = commit(search, ask_more, search, count - len(again), context, fixed)
     run.asked_again.update(again)
     return [*again, *new]
 
 
-def ask_more(search: Any, n: int, context: np.ndarray | None) -> list[Any]:
+def ask_more(search: Any, n: int, context: np.ndarray | None, fixed: Any = None) -> list[Any]:
     """Choose n new queries, or raise AllPendingError."""
-    run, propose = search.run_, partial(search._propose, context)
-    return [run.ask_by(propose) for _ in range(n)]
+    propose = partial(search._propose, context)
+    if fixed is not None:
+        propose = partial(search._propose_with, fixed, context)
+    return [search.run_.ask_by(propose, fixed) for _ in range(n)]
 
 
 def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
@@ -539,6 +559,22 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
     observations, names = begin(search, validate)
     search.run_.names = search.run_.names or names
     commit(search, lambda: list(starmap(partial(take, search), observations)))
+    return search
+
+
+def withdraw(search: Any, query: Any) -> Any:
+    """Validate pending queries and take them back; return the search."""
+    apply_set_params_and_warn(search)
+    run, inputs = search.run_, search._inputs
+    given = query if isinstance(query, list) and query and isinstance(query[0], Query) else [query]
+    queries = [
+        run.moved.get(each, each) if isinstance(each, Query) else inputs.query(each)
+        for each in given
+    ]
+    for each in queries:
+        if each not in run.evaluating:
+            raise ValueError(f"query must be pending, got {each!r}; pending are {run.evaluating}")
+    commit(search, lambda: list(map(run.withdraw, queries)))
     return search
 
 

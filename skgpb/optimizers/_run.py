@@ -129,7 +129,7 @@ Event = tuple[Any, ...]
 # Kinds of events that are answers to a query.
 ANSWERED = ("tell", "fail", "rows")
 # Kinds of events that are about a query.
-OF_QUERIES = ("ask", "outcomes", *ANSWERED)
+OF_QUERIES = ("ask", "outcomes", "withdraw", *ANSWERED)
 # Format: value in ``pending`` of a query that is not pending.
 NOT_PENDING = -1
 
@@ -204,8 +204,8 @@ class Run:
     n_told, n_fitted : int
         Number of answers, and of evaluations that were given to ``fit``.
     pending : dict
-        Queries being evaluated (None), and failed queries with the count of answers and failures
-        from which on ``ask`` may return them again.
+        Queries being evaluated (None), and failed or withdrawn queries with the count of answers
+        and failures from which on ``ask`` may return them again.
     failures : list of tuples
         For each failure: the number of answers before it, the query and the reason.
     times : list of float
@@ -214,6 +214,8 @@ class Run:
         Queries since the last answer or failure; ``ask`` returns them again.
     asked_again : set of queries
         Queries that ``ask`` returned more than once before their answer.
+    moved : dict
+        Queries that were pending when the box changed: the present query for each earlier one.
     params : SimpleNamespace
         The parameters in use.
     space, actions, context_space, query_space : ParameterSpace or None
@@ -266,6 +268,7 @@ class Run:
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
+        self.moved: dict[Any, Any] = {}
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
@@ -294,6 +297,12 @@ class Run:
     def evaluating(self) -> list[Any]:
         """Queries being evaluated, in the order in which ``ask`` returned them."""
         return [query for query, until in self.pending.items() if until is None]
+
+    @property
+    def left_out(self) -> list[Any]:
+        """Failed queries, and withdrawn ones that ``ask`` does not return yet."""
+        queries = [query for _, query, _ in self.failures]
+        return [*queries, *(q for q, end in self.pending.items() if end and q not in queries)]
 
     @property
     def stratum(self) -> int:
@@ -401,16 +410,16 @@ class Run:
         told = self.told_queries()
         return next((told[place] for place in places if told[place] not in self.pending), None)
 
-    def ask(self, query: Any) -> None:
-        """Record a new query."""
+    def ask(self, query: Any, fixed: Mapping[str, Any] | None = None) -> None:
+        """Record a new query, and the sides that were fixed."""
         self.asked.append(query)
         self.pending[query] = None
-        self.events.append(("ask", query))
+        self.events.append(("ask", query) if fixed is None else ("ask", query, dict(fixed)))
         if self.asked_again:
             self.asked_again.discard(query)
 
-    def ask_by(self, propose: Callable[[], Any]) -> Any:
-        """Call ``propose``, record the query and return it.
+    def ask_by(self, propose: Callable[[], Any], fixed: Mapping[str, Any] | None = None) -> Any:
+        """Call ``propose``, record the query and the sides that are fixed, and return the query.
 
         If all queries are pending, the failed ones are released first.
         """
@@ -426,7 +435,7 @@ class Run:
             except AllPendingError:
                 self.pending = pending
                 raise
-        self.ask(query)
+        self.ask(query, fixed)
         return query
 
     def take_back(self, query: Any) -> None:
@@ -468,6 +477,12 @@ class Run:
             self.pending[query] = now + 2**times
         self._release()
 
+    def withdraw(self, query: Any) -> None:
+        """Record that a query is not evaluated; ``ask`` does not return it for a while."""
+        self.events.append(("withdraw", query))
+        self.pending[query] = self.n_told + len(self.failures) + 2
+        self.asked = [each for each in self.asked if each != query]
+
     def count(self, query: Any, n: int) -> None:
         """Record the number of rows of a table in a query; a query without rows has no answer."""
         self.events.append(("rows", query, n))
@@ -487,8 +502,6 @@ class Run:
     def _release(self) -> None:
         """Clear the queries that ``ask`` returns again; release queries that failed long ago."""
         self.asked = []
-        if not self.failures:
-            return
         now = self.n_told + len(self.failures)
         due = [each for each, until in self.pending.items() if until is not None and until <= now]
         for query in due:

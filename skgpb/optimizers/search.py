@@ -40,8 +40,9 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
-from skgpb.domains import Cells, Districts, Fidelities
+from skgpb.domains import Box, Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
@@ -72,6 +73,7 @@ from skgpb.optimizers._sets import (
     differs,
 )
 from skgpb.optimizers._stopping import Rivals
+from skgpb.optimizers.changed_box import change_box
 from skgpb.optimizers.round import Round
 from skgpb.surrogate.model import Diagnosis
 from skgpb.utils.locks import locked, reading_log
@@ -446,8 +448,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
-        # A failed query does not count, but the design has no other query near it.
-        failed = self._rows_of_queries([query for _, query, _ in run.failures])
+        # A failed or withdrawn query does not count, but the design has no other query near it.
+        failed = self._rows_of_queries(run.left_out)
         if not (run.n_told or run.pending or len(failed)):
             # An invalid rule raises its error before anything is evaluated.
             self.acquisition(self.posterior())
@@ -631,14 +633,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Set the queries and targets of a new run, and track them."""
         self._spent = 0.0
         self._filled = 0
+        self._use(tracked)
+        # A kernel that does not accept the rows raises its error before anything is evaluated.
+        self._model.process.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+        self._update_derived_values()
+
+    def _use(self, tracked: PosteriorCache) -> None:
+        """Track the queries and targets of a cache from now on."""
         self._cache = tracked
         if not len(self.targets_.rows):
             self._refresh()  # the number of points of the grid of a box depends on the kernel
         else:
-            self._cache.track()
-        # A kernel that does not accept the rows raises its error before anything is evaluated.
-        self._model.process.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
-        self._update_derived_values()
+            tracked.track()
 
     def _resume(self) -> None:
         self._cache.invalidate(self._model.process)
@@ -841,13 +847,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     scale for cells (:mod:`skgpb.surrogate.trend_and_rough`).
 
     *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
-    fill the space. They are points of a scrambled Sobol sequence, or the middles of equal parts in
-    one dimension, or the nearest ones of finitely many queries. The next query is always the one
-    farthest from all earlier queries and answers. Earlier answers near a query of the design
-    replace it.
+    fill the space: points of a scrambled Sobol sequence, in one dimension the middles of equal
+    parts, the nearest of finitely many queries. The next one is farthest from all earlier ones.
 
-    *Ties.* The search asks the first of the queries whose scores agree within a relative 1e-9. If
-    no answer has any value, it asks the query with the largest uncertainty per unit cost.
+    *Ties.* The search asks the first query of those that agree within a relative 1e-9, and if no
+    answer has any value the one with the largest uncertainty per unit cost.
 
     *Recommendation.* The target with the highest posterior mean; among ties, the one with the
     smallest posterior variance.
@@ -944,6 +948,66 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         whole = own.queries is None and own.targets is None and not self._n_context
         return whole and space is not None and bool(np.isfinite(space.n_settings))
 
+    def _takes_box(self, bounds: Any) -> bool:
+        run = self.run_
+        named = isinstance(bounds, Mapping) and run.actions is not None
+        return named and self._targets_are_queries and run.params.arms is None
+
+    def _change_box(self, bounds: Any) -> None:
+        change_box(self, bounds)
+
+    def _may_ask(self, query: Any) -> bool:
+        space = self.run_.actions
+        if space is None or space.feasible is None:
+            return True
+        return all(map(space.is_feasible, query.points[:, self._n_context :]))
+
+    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
+        places, told = super()._suspect_answers(diagnosis), self.run_.told_queries()
+        return [place for place in places if self._may_ask(told[place])]
+
+    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
+        run = self.run_
+        if not self._takes_box(run.params.bounds):
+            super()._check_fixed(fixed)
+        self._sides_with(fixed)
+
+    def _sides_with(self, fixed: Mapping[str, Any]) -> ParameterSpace:
+        """Return the sides of actions, of which some are fixed."""
+        given, actions = self.run_.params.bounds, self.run_.actions
+        assert actions is not None
+        box, axes = given.of_now if isinstance(given, Box) else Box(given), dict(actions.axes)
+        for name, value in fixed.items():
+            if name not in axes:
+                raise ValueError(
+                    "fixed must have names of sides with several values, of "
+                    f"{actions.sides}; got {name!r}"
+                )
+            try:
+                axes[name].coordinate(value)
+            except ValueError as error:
+                raise ValueError(f"fixed[{name!r}] {error}, got {value!r}") from None
+        sides = {**box, **{name: [value] for name, value in fixed.items()}}
+        held = Box(sides, box.constraints, box.feasible)
+        return actions.restricted_to(ParameterSpace.from_bounds(held, "fixed sides"))
+
+    def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
+        kept = self._cache, self._cost_model, self._filled
+        feedback = replace(self._feedback, actions=self._sides_with(fixed))
+        sets = feedback.sets(self.run_.seed)
+        try:
+            self._set_costs(sets[0])
+            self._use(self._cache_of(feedback, sets))
+            return self._choose(context)
+        finally:
+            self._cache, self._cost_model, self._filled = kept
+            self._cache.track()
+
+    def _cache_of(self, feedback: Feedback, sets: tuple[ArmSet, ArmSet]) -> PosteriorCache:
+        """Return a cache of the posterior of two sets."""
+        gp, several = self._model.process, feedback.n_tasks > 0
+        return PosteriorCache(sets, gp, optimistic=feedback.rows_are_boxes, over_tasks=several)
+
     def _domain(self, X: np.ndarray | None) -> np.ndarray | None:
         run = self.run_
         own = run.params
@@ -1015,10 +1079,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             gp.sizes = sizes
             gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
-        several = feedback.n_tasks > 0
-        self._track(
-            PosteriorCache(sets, gp, optimistic=feedback.rows_are_boxes, over_tasks=several)
-        )
+        self._track(self._cache_of(feedback, sets))
 
     # -- limits on other outcomes -----------------------------------------------------------
 

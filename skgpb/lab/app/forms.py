@@ -225,10 +225,29 @@ def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) ->
     return settings
 
 
-def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
-    """Return the sides whose range or list of values the form changes."""
-    changed = []
+def read_fixed(form: Form, sides: list[Side]) -> dict[str, str]:
+    """Return the typed values of sides that are held, by the names of the sides."""
+    fixed = {}
     for i, side in enumerate(sides):
+        if form.text(f"side{i}"):
+            form.take(f"side{i}", side.value)
+            fixed[side.name] = form.text(f"side{i}")
+    form.check()
+    return fixed
+
+
+def read_changed_sides(
+    form: Form, sides: list[Side], before_held: Mapping[str, Side]
+) -> dict[str, Any]:
+    """Return what the form changes of the sides, as keyword arguments of ``Experiment.change``.
+
+    ``before_held`` are the ranges of sides that are held at a value now.
+    """
+    changed, dropped, earlier = [], [], {}
+    for i, side in enumerate(sides):
+        if form.text(f"drop{i}") == "yes":
+            dropped.append(side.name)
+            continue
         before = side_fields(i, side)
         if all(form.text(name) == text for name, text in before.items()):
             continue
@@ -236,17 +255,32 @@ def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
             form.errors[f"high{i}"] = "These limits can be changed in Python only."
             continue
         values = side.bounds if side.kind == "choice" else []
-        new = _read_side(
-            form, i, side.name, side.kind, {format_list([each]): each for each in values}
-        )
+        known = {format_list([each]): each for each in values}
+        kind = before_held.get(side.name, side).kind
+        if kind == "choice" and is_held(side):
+            kind = "range"
+        new = _read_side(form, i, side.name, kind, known, may_be_held=True)
         if new is not None and new.rounded_to_grid().as_dict() != side.as_dict():
             changed.append(new)
+    n = len(sides)
+    if form.text(f"name{n}"):
+        new = _read_side(form, n, form.text(f"name{n}"), form.text(f"kind{n}"), {})
+        if new is not None:
+            changed.append(new)
+            earlier[new.name] = form.take("earlier", new.value_or_other)
     form.check()
-    return changed
+    return {"sides": changed, "dropped": dropped, "earlier": earlier}
+
+
+def is_held(side: Side) -> bool:
+    """Return whether a side has a single value, which is a number."""
+    return side.kind == "choice" and len(side.bounds) == 1 and side.is_ordered
 
 
 def side_fields(i: int, side: Side) -> dict[str, str]:
     """Return the range or values of side number i as texts by the names of their fields."""
+    if is_held(side):
+        return {f"{end}{i}": exact(side.bounds[0]) for end in ("low", "high")}
     if side.kind == "choice":
         return {f"values{i}": format_list(side.bounds)}
     known = side.as_dict()
@@ -342,10 +376,18 @@ def read_place(text: str, default: int) -> int:
     return int(text[:MOST_DIGITS]) if text.isdecimal() else default
 
 
-def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any]) -> Side | None:
+def _read_side(
+    form: Form,
+    i: int,
+    name: str,
+    kind: str,
+    known: Mapping[str, Any],
+    may_be_held: bool = False,
+) -> Side | None:
     """Return one side; None if its fields have errors.
 
-    ``known`` are the present values of a list by their texts, which keep their types.
+    ``known`` are the present values of a list by their texts, which keep their types. With
+    ``may_be_held`` both ends of a range may be one value.
     """
     if kind == "choice":
         if form.text(f"values{i}"):
@@ -356,6 +398,8 @@ def _read_side(form: Form, i: int, name: str, kind: str, known: Mapping[str, Any
     high = form.number(f"high{i}", "the largest value")
     if low is None or high is None:
         return None
+    if may_be_held and low == high:
+        return Side.choice(name, [int(low) if kind == "integer" else low])
     if not low < high:
         form.errors[f"high{i}"] = "The largest value must be above the smallest."
         return None

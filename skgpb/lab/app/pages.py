@@ -400,7 +400,8 @@ class Pages:
                     "What is to be done has changed since this page was opened, and nothing more "
                     "was suggested. Look at it and press the button again if you need more."
                 )
-            queries = experiment.ask(count, another=True)
+            fixed = forms.read_fixed(form, experiment.sides)
+            queries = experiment.ask(count, another=True, fixed=fixed)
             first, last = (queries[i]["query"] for i in (0, -1))
             return ("asked", first) if first == last else ("several", f"{first} to {last}")
 
@@ -497,7 +498,9 @@ class Pages:
         run = RunView(self._require_experiment())
 
         def show(status: int = 200, **values: Any) -> Any:
-            return self._page("change.html", status, run=run, form=form, **values)
+            return self._page(
+                "change.html", status, run=run, form=form, kinds=forms.KINDS, **values
+            )
 
         if request.method == "GET":
             form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
@@ -507,13 +510,13 @@ class Pages:
             return show()
 
         def change(experiment: Experiment) -> Said:
-            sides = forms.read_changed_sides(form, experiment.sides)
+            sides = forms.read_changed_sides(form, experiment.sides, experiment.earlier_sides)
             ends = form.take("answer_range", read_range)
             form.check()
             lists = ("constraints", "limits", "costs")
             rules: dict[str, Any] = {name: forms.read_lines(form, name) for name in lists}
             rules |= {name: form.text(name) for name in ("block", "score")}
-            experiment.change(sides, answer_range=ends, **rules)
+            experiment.change(**sides, answer_range=ends, **rules)
             return "changed", 0
 
         return self._submit(form, change, show=show)

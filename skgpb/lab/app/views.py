@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from skgpb.lab.app.forms import sentence, side_fields
+from skgpb.lab.app.forms import is_held, sentence, side_fields
 from skgpb.lab.app.pictures import MAP_HEIGHT, Picture
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.blocks import describe_shift
@@ -110,7 +110,7 @@ class SideView:
 
 def _side_view(i: int, side: Side) -> SideView:
     """Return the view of side number i."""
-    values = side.bounds if side.kind == "choice" else []
+    values = side.bounds if side.kind == "choice" and not is_held(side) else []
     choices = [(str(value), format_value(value)) for value in values]
     return SideView(side.name, f"side{i}", str(side), choices, side_fields(i, side))
 

@@ -106,7 +106,22 @@ def add_parser(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="SIDE",
-        help="sides that change, as for new",
+        help="sides that change, as for new; a single value, NAME=VALUE, holds a side",
+    )
+    change.add_argument(
+        "--earlier",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="for each new side in --bounds the value that it had in all queries so far",
+    )
+    change.add_argument(
+        "--drop",
+        dest="dropped",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="sides to leave out; their values are kept as measurements",
     )
     for name, option in LISTS.items():
         change.add_argument(
@@ -249,6 +264,13 @@ def _add_ask(commands: Any) -> None:
     add("-n", "--number", type=whole(1), default=1, metavar="N", help="queries (default: 1)")
     add("--another", action="store_true", help="other queries than were asked before")
     add("--repeat", type=whole(1), metavar="N", help="the setting of query N once more")
+    add(
+        "--fixed",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="settings that are held for these queries, such as temperature=60",
+    )
     add("--why", action="store_true", help="also say what is expected there, and why it is asked")
 
 
@@ -383,11 +405,12 @@ def program() -> str:
 def _ask(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
     if arguments.repeat is not None:
-        if arguments.another or arguments.number != 1:
-            raise UsageError("--repeat N cannot be combined with --another or --number")
+        if arguments.another or arguments.fixed or arguments.number != 1:
+            raise UsageError("--repeat N cannot be combined with --another, --fixed or --number")
         queries = [experiment.repeat(arguments.repeat)]
     else:
-        queries = experiment.ask(arguments.number, another=arguments.another)
+        fixed = parse_pairs(arguments.fixed, "--fixed")
+        queries = experiment.ask(arguments.number, another=arguments.another, fixed=fixed)
     pending = experiment.pending()
     reasons = {each["query"]: each for each in experiment.why()} if arguments.why else {}
     lines: list[str] = []
@@ -487,10 +510,10 @@ def _note(arguments: argparse.Namespace) -> Output:
 def _change(arguments: argparse.Namespace) -> Output:
     names = (*LISTS, "block", "answer_range", "score")
     rules = {name: given for name in names if (given := getattr(arguments, name)) is not None}
-    if not arguments.sides and not rules:
+    if not (arguments.sides or arguments.dropped or rules):
         raise UsageError(
-            "change needs --bounds, --constraint, --limit, --cost, --block, --answer-range or "
-            "--maximize"
+            "change needs --bounds, --drop, --constraint, --limit, --cost, --block, --answer-range "
+            "or --maximize"
         )
     for name, given in rules.items():
         none = "" if given == "none" else given
@@ -501,7 +524,13 @@ def _change(arguments: argparse.Namespace) -> Output:
             f"{arguments.run_file} seeks small answers: --maximize is for an experiment that seeks "
             "large ones"
         )
-    experiment.change(arguments.sides, **rules, by=_author(arguments))
+    experiment.change(
+        arguments.sides,
+        **rules,
+        dropped=arguments.dropped,
+        earlier=parse_pairs(arguments.earlier, "--earlier"),
+        by=_author(arguments),
+    )
     status = experiment.status()
     lines = columns((side.name, str(side)) for side in experiment.sides)
     return status, [*lines, *_rules(status), *_state(experiment)]

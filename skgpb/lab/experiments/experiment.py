@@ -334,6 +334,12 @@ class Experiment:
             return list(self._notebook.plan.sides)
 
     @property
+    def earlier_sides(self) -> dict[str, Side]:
+        """Ranges of earlier queries, by name, that were wider than the present ones."""
+        with self._notebook.reading():
+            return self._notebook.plan.earlier_sides
+
+    @property
     def counted(self) -> list[str]:
         """Names of the measurements that the limits and the score need."""
         with self._notebook.reading():

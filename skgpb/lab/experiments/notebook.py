@@ -302,6 +302,10 @@ class Notebook:
             (entry,) = (entry for entry in self.entries if entry.ended == i)
             told = self._answer_event(event, entry.number)
             return [(told, numbers), *self._outcome_events(event[1], entry.number, plan.limits)]
+        if event[0] == "fail":
+            (entry,) = (entry for entry in self.entries if entry.ended == i)
+            skipped = self._record(entry.number).skipped  # it is no failure
+            return [(("withdraw", event[1]) if skipped else event, numbers)]
         if event[0] != "fit":
             return [(event, numbers)]
         out = list[tuple[Any, list[int]]]()
@@ -374,7 +378,9 @@ class Notebook:
 
     # -- asking and telling ---------------------------------------------------------------------
 
-    def ask(self, n: int = 1, *, another: bool = False) -> list[dict[str, Any]]:
+    def ask(
+        self, n: int = 1, *, another: bool = False, fixed: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
         """Return the next queries, each to be evaluated once.
 
         Until an answer is told, ``ask`` returns the same queries again, followed by new ones if
@@ -391,6 +397,8 @@ class Notebook:
             Number of queries.
         another : bool, default=False
             Whether to return new queries instead of the pending ones, as for a second oven.
+        fixed : dict, default=None
+            Values of sides that these queries shall have: ``{"temperature": 60}``. Not for regions.
 
         Returns
         -------
@@ -403,7 +411,7 @@ class Notebook:
             self._read()
             n_before = len(self.plan.events)
             is_first = all(entry.status == "pending" for entry in self.entries)
-            queries = self.plan.ask(n, another, is_first)
+            queries = self.plan.ask(n, another, is_first, fixed)
             if len(self.plan.events) > n_before:
                 self._count()
                 self._is_changed = True
@@ -432,7 +440,8 @@ class Notebook:
             a text such as ``"14.7 15.3"``, are replicate measurements of this one run: the answer
             is their mean, and its noise their standard error, which is itself uncertain below about
             five of them. If all are equal, the noise of the experiment applies.
-            None if a score computes the answer from ``measured``.
+            None if a score computes the answer from ``measured``. If a part of what the score needs
+            is measured later, the query stays pending until the rest is told.
         query : int, default=None
             Number of the query, which must be pending. None if only one query is pending, or for an
             answer ``at`` a setting that was not asked.
@@ -462,6 +471,11 @@ class Notebook:
             record.add_note(told.note)
         with self.changing():
             self._check_told(told is not None, noise)
+            if told is None and at is None and self._is_part(query, record):
+                number = self.pending_entry(query).number
+                return self.annotate(
+                    number, note=note, operator=operator, date=date, measured=measured
+                )
             value, alpha = (
                 (self._compute_score(query, at, record), None) if told is None else told[:2]
             )
@@ -590,6 +604,15 @@ class Notebook:
         used = [*self.measurement_names(), self.block]
         return [name for name in names if name not in used]
 
+    def _is_part(self, query: int | None, record: LabRecord) -> bool:
+        """Return whether a part of what the score needs was measured, and more is missing."""
+        needed = set(_measured_in(self.score, self.plan.sides))
+        if not needed & record.measured.keys():
+            return False
+        return (
+            not needed <= self.pending_entry(query).record.measured.keys() | record.measured.keys()
+        )
+
     def _compute_score(
         self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord
     ) -> float:
@@ -628,7 +651,10 @@ class Notebook:
         n = len(self.plan.events)
         learned = self._tell_arguments(record)
         more_told = {name: each for name, each in learned.items() if each and value is not None}
-        self.plan.tell(target, value, alpha, **more_told)
+        if record.skipped and target in self.plan.optimizer.pending_:
+            self.plan.optimizer.withdraw(target)
+        else:
+            self.plan.tell(target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self.entries if entry.ended >= n)
         before = self.records.get(number)
@@ -777,7 +803,8 @@ class Notebook:
             self.records[entry.number] = entry.record.merge(row.record)
         self._count()
         # Measurements may have been written while the queries were pending: repeat with them.
-        if self.block or self.score is not None or self.plan.limits:
+        skipped = any(row.status == "skipped" for row in rows)
+        if self.block or self.score is not None or self.plan.limits or skipped:
             self._replay()
         self._check_measured([entry.number for entry in told])
         return [self.entry(entry.number).as_dict() for entry in told]
@@ -837,19 +864,20 @@ class Notebook:
         block: str | None = None,
         answer_range: str | tuple[float | None, float | None] | None = None,
         score: str | None = None,
+        dropped: str | Iterable[str] = (),
+        earlier: Mapping[str, Any] | None = None,
         by: str | None = None,
     ) -> None:
-        """Change the ranges, values of lists, constraints, limits, costs, blocks or the score.
+        """Change the sides, constraints, limits, costs, blocks or the score.
 
-        The experiment repeats its run with the same answers. Pending queries stay pending, and must
-        satisfy new constraints. Measurements that were recorded earlier count for a new limit or
-        block.
+        The experiment repeats its run with the same answers; those outside the new ranges and lists
+        count as before. Pending queries stay pending, and must satisfy new constraints.
+        Measurements that were recorded earlier count for a new limit or block.
 
         Parameters
         ----------
         sides : list of str or Side, or dict
-            The sides that change, as in :meth:`create`. The settings of all queries must be within
-            them.
+            The sides that change, and new sides, as in :meth:`create`. A single value holds a side.
         constraints : str or list of str, default=None
             The new constraints; None to keep the present ones.
         limits : str or list of str, default=None
@@ -867,10 +895,17 @@ class Notebook:
             present one. A first score makes earlier answers measurements, under the name of the
             answer, or "answer" if it has none; the noise that was told with them is dropped. An
             empty text removes the score, and these measurements become the answers again.
+        dropped : str or list of str, default=()
+            Names of sides to leave out. Their values become measurements of the queries.
+        earlier : dict, default=None
+            For each new side the value that it had in all queries so far.
         by : str, default=None
             Name of the author, for :meth:`changes`.
         """
-        changed = {side.name: side.rounded_to_grid() for side in parse_sides(sides)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a single value is meant
+            changed = {side.name: side.rounded_to_grid() for side in parse_sides(sides)}
+        dropped = [dropped] if isinstance(dropped, str) else list(dropped)
         with self.changing():
             names = [side.name for side in self.plan.sides]
             taken = names + [self.labels["answer"]] * bool(self.labels["answer"])
@@ -878,8 +913,10 @@ class Notebook:
                 constraints = self.plan.constraints
             constraints = [constraints] if isinstance(constraints, str) else list(constraints)
             limited = None if limits is None else read_limits(limits, taken)
-            plan = self.plan.with_rules(changed, constraints, costs, limited)
-            events = self.plan.convert_events(self.entries, plan)
+            plan = self.plan.with_rules(
+                changed, dropped, earlier or {}, constraints, costs, limited
+            )
+            events = self.plan.convert_events(plan)
             plan.check_pending(self.entries, self.plan.constraints)
             before = self._rules()
             block = self.block if block is None else block
@@ -887,8 +924,12 @@ class Notebook:
             self.range = self.range if answer_range is None else read_range(answer_range)
             if score is not None:
                 events = self._with_score(read_score(score, plan.sides), events)
+            for entry in self.entries if dropped else ():
+                record = self.records.setdefault(entry.number, entry.record)
+                record.measured = {n: entry.query.params[n] for n in dropped} | record.measured
             self._replay(events, -1, plan)
-            self._changes += differences(None, before, self._rules(), checked_author(by))
+            new = dict.fromkeys(changed.keys() - before.keys(), "not a side")
+            self._changes += differences(None, new | before, self._rules(), checked_author(by))
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""

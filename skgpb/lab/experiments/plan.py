@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from skgpb.domains import Box, PointsQuery, Query, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LimitWarning
 from skgpb.lab.experiments.costs import cost_texts, read_costs
-from skgpb.lab.experiments.entries import LEARNING, Entry
+from skgpb.lab.experiments.entries import Entry
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.table import PastAnswer
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers.changed_box import Restatement, box_with_earlier, settings_of
 from skgpb.optimizers.search import Search
 from skgpb.utils.typing import Limits
 from skgpb.utils.warnings import without_warnings
@@ -62,6 +63,13 @@ class Plan:
     def space(self) -> ParameterSpace:
         """The named sides."""
         return self.optimizer.run_.space
+
+    @property
+    def earlier_sides(self) -> dict[str, Side]:
+        """Sides of earlier queries, by name, that were wider than the present ones."""
+        bounds, space = self.optimizer.run_.params.bounds, self.space
+        known = bounds.earlier if isinstance(bounds, Box) else {}
+        return {name: Side.of(name, known[name]) for name in known if name not in space.earlier}
 
     @property
     def constraints(self) -> list[str]:
@@ -116,7 +124,9 @@ class Plan:
         """A copy of the events of the run."""
         return self.optimizer._events
 
-    def ask(self, n: int, another: bool, is_first: bool) -> list[Query]:
+    def ask(
+        self, n: int, another: bool, is_first: bool, fixed: Mapping[str, Any] | None
+    ) -> list[Query]:
         """Return the next queries; the first design of a run has at least as many.
 
         Parameters
@@ -127,14 +137,21 @@ class Plan:
             Whether to pass over the queries that are pending.
         is_first : bool
             Whether there is no answer or failure so far.
+        fixed : dict or None
+            Values of sides, as typed, that the queries shall have.
         """
         optimizer, events = self.optimizer, self.events
+        sides = {side.name: side for side in self.sides}
+        values = {
+            name: sides[name].value(given) if name in sides else given
+            for name, given in (fixed or {}).items()
+        }
         told = [i for i, event in enumerate(events) if event[0] in ("tell", "fail")]
         asked = sum(event[0] == "ask" for event in events[max(told, default=0) :])
         first = asked if another else 0
         if isinstance(optimizer, Search) and is_first and 0 < optimizer._n_initial < first + n:
             optimizer.set_params(n_initial=first + n)
-        return optimizer.ask(first + n)[first:]
+        return optimizer.ask(n, another=another, fixed=values or None)
 
     def tell(self, queries: Any, answers: Any, alpha: Any, **more: Any) -> None:
         """Tell answers, None for failures. The notebook warns of measurements that are missing."""
@@ -213,23 +230,42 @@ class Plan:
     def with_rules(
         self,
         changed: Mapping[str, Side],
+        dropped: Collection[str],
+        earlier: Mapping[str, Any],
         constraints: list[str],
         costs: str | Iterable[str] | None,
         limits: Limits | None,
     ) -> Plan:
-        """Return a new search with other sides and rules; None keeps the costs, or the limits."""
+        """Return a new search with other sides and rules.
+
+        Parameters
+        ----------
+        changed : dict of Side
+            Sides that change, and new sides.
+        dropped : collection of str
+            Names of sides that are left out.
+        earlier : dict
+            The value that all queries had so far, as typed, for each new side.
+        constraints : list of str
+            All constraints.
+        costs, limits : object
+            None keeps the costs, or the limits.
+        """
         if self.has_regions:
             raise ValueError("the ranges of an experiment over regions cannot be changed")
         if not self.optimizer.domain_.is_discretization:
             raise ValueError("the ranges of this kind of search cannot be changed")
         names = [side.name for side in self.sides]
-        unknown = [name for name in changed if name not in names]
-        if unknown:
-            raise ValueError(f"there is no side {unknown[0]!r}; the sides are {', '.join(names)}")
-        every = [changed.get(side.name, side) for side in self.sides]
+        self._check_names(changed, dropped, earlier, names)
+        sides = {side.name: side for side in self.sides if side.name not in dropped}
+        sides |= dict(changed)
+        values = {name: sides[name].value_or_other(given) for name, given in earlier.items()}
+        every, run = list(sides.values()), self.optimizer.run_
+        box = Box({side.name: side.bounds for side in every}, constraints, earlier=values)
+        box = box_with_earlier(box, run.space, settings_of(run.events, run.space))
         # Start from the initial parameters: later changes of them are events of the run.
         other = clone(self.optimizer._repeat_events([]))
-        other.set_params(bounds=_make_bounds(every, constraints))
+        other.set_params(bounds=box if box.is_constrained else dict(box))
         if costs is not None or self.costs:
             other.set_params(cost=read_costs(self.costs if costs is None else costs, every))
         if limits is not None:
@@ -242,43 +278,45 @@ class Plan:
                 other.set_params(limits=dict(limits) or None)
         return Plan(other.start())
 
+    def _check_names(
+        self,
+        changed: Mapping[str, Side],
+        dropped: Collection[str],
+        earlier: Mapping[str, Any],
+        names: list[str],
+    ) -> None:
+        """Raise ValueError unless all names are those of sides, or of sides that are added."""
+        unknown = [name for name in dropped if name not in names]
+        new = [name for name in changed if name not in names]
+        unknown += [name for name in earlier if name not in new]
+        if self.optimizer.run_.events:
+            unknown += [name for name in new if name not in earlier]
+        if unknown:
+            raise ValueError(
+                f"there is no side {unknown[0]!r}; the sides are {', '.join(names)}. A new side "
+                "needs its range and the value that all queries had so far"
+            )
+
     def check_pending(self, entries: Sequence[Entry], known: Sequence[str]) -> None:
         """Raise ValueError if a pending query violates a constraint that is not ``known``."""
         before = {text.strip() for text in known}
         for entry in [each for each in entries if each.status == "pending"]:
-            for text in self.violations(entry.query.params):
+            for text in self.violations(self.space.earlier_setting(entry.query.params)):
                 if text not in before:
                     raise ValueError(
                         f"query {entry.number} is pending and violates {text!r}: tell its answer, "
                         "or skip it, before the constraint is added"
                     )
 
-    def convert_events(self, entries: Sequence[Entry], other: Plan) -> list[Any]:
-        """Return the events of the run, in the coordinates of a plan with other sides."""
-        number = {id(entry.query): entry.number for entry in entries}
-
-        def convert(setting: dict[str, Any], what: str) -> np.ndarray:
-            try:
-                return other.space.point(setting)
-            except ValueError as error:
-                raise ValueError(f"{what} would be outside of the new limits: {error}") from None
-
+    def convert_events(self, other: Plan) -> list[Any]:
+        """Return the events of the run for a plan with other sides; None for those of learning."""
+        there = Restatement(other.optimizer, self.space)
+        known = set(other.optimizer.get_params(deep=False)) - {"bounds", "limits", "cost"}
         events: list[Any] = []
-        for kind, *rest in self.events:
-            if kind in (*LEARNING, "outcomes"):
-                events.append(None)
-            elif kind == "fit":
-                X = [convert(self.space.setting(x), "an answer of the past") for x in rest[0]]
-                events.append((kind, np.array(X), rest[1]))
-            elif kind == "set":
-                known = set(other.optimizer.get_params(deep=False)) - {"bounds", "limits", "cost"}
-                events.append((kind, {name: x for name, x in rest[0].items() if name in known}))
-            else:
-                query = rest[0]
-                point = convert(query.params, f"query {number.get(id(query), '')}".strip())
-                told = isinstance(query, PointsQuery)
-                there = other.point_query(point) if told else other.placed_arm(point)
-                events.append((kind, there, *rest[1:]))
+        for event in self.events:
+            if event[0] == "set":
+                event = "set", {name: x for name, x in event[1].items() if name in known}
+            events.append(None if event[0] == "outcomes" else there.event(event))
         return events
 
 

@@ -161,6 +161,7 @@ class Side:
         if not low < high:
             raise ValueError(
                 f"{name}: the low end must be below the high one, got {low:g}:{high:g}"
+                + (f"; a value that is held is written {name}={low:g}" if low == high else "")
             )
         if scale in ("", "any"):
             return cls(name, "range", (float(low), float(high)), exact=scale == "any")
@@ -399,6 +400,13 @@ class Side:
             if not isinstance(meant, str) and is_number(value) and value == meant:
                 return value
         raise ValueError(f"{self.name} must be {self}, got {text!r}")
+
+    def value_or_other(self, given: Any) -> Any:
+        """Convert a text or a JSON value to a value of this side, or to another one like it."""
+        try:
+            return self.value(given)
+        except ValueError:
+            return number(given, self.name) if self.is_ordered else given
 
     def format_region(self, values: Sequence[Any]) -> str:
         """Format the values of a region along this side; :meth:`region` parses the text."""

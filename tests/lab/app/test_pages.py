@@ -760,10 +760,33 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
     )
     assert window.status == 422 and "cannot hold" in window.text
     assert "temperature (°C) &gt;= 195</textarea>" in window.text
-    narrow = {"low0": "94.5", "high0": "95", "step0": "0.1", "low1": "1e-4", "high1": "0.1"}
-    window.send("/change", values2="A, B, C", **narrow)
-    assert "Experiment 1 would be outside of the new limits" in window.text
     assert path.read_bytes() == kept
+
+
+def test_settings_are_held_added_and_left_out_on_the_page(run, path):
+    window, before = Window(path), run.history()
+    window.open("/change")
+    fields = typed_on(window.open("/change"))
+    held = fields | {"low0": "60", "high0": "60", "values2": "B", "sure2": "B"}
+    window.send("/change", **held)
+    assert "The changes are saved" in window.text
+    assert run.history() == before
+    asked = [each["params"] for each in run.ask(4, another=True)]
+    assert {(each["temperature (°C)"], each["catalyst"]) for each in asked} == {(60, "B")}
+    # The held side is shown as a range, which it becomes again.
+    fields = typed_on(window.open("/change"))
+    assert (fields["low0"], fields["high0"]) == ("60", "60")
+    new = {"name3": "stirring", "kind3": "integer", "low3": "100", "high3": "500", "earlier": "300"}
+    window.send("/change", **fields | {"low0": "20", "high0": "90", **new})
+    assert "The changes are saved" in window.text
+    assert run.sides[0].ends == (20.0, 90.0) and run.sides[3].ends == (100, 500)
+    assert run.history()[0]["params"]["stirring"] == 300
+    window.open("/")
+    window.send("/ask", count="3", side0="70")
+    assert [each["params"]["temperature (°C)"] for each in run.pending()[-3:]] == [70.0] * 3
+    window.open("/change")
+    window.send("/change", **typed_on(window.text) | {"drop3": "yes"})
+    assert [side.name for side in run.sides] == ["temperature (°C)", "salt", "catalyst"]
 
 
 @pytest.mark.slow

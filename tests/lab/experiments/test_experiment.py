@@ -716,11 +716,56 @@ def test_limits_change_in_the_midst_of_a_run(run):
     space, places = run.optimizer.run_.space, run.optimizer.domain_.every_place()
     assert 105 < max(space.setting(place)["temperature"] for place in places) <= 110
     kept = run.path.read_bytes()
-    with pytest.raises(ValueError, match="would be outside of the new limits"):
-        run.change(["catalyst=B,C"])
-    with pytest.raises(ValueError, match="no side 'pressure'"):
+    with pytest.raises(ValueError, match=r"no side 'pressure'.* the value that all queries had"):
         run.change(["pressure=1:2"])
+    with pytest.raises(ValueError, match="no side 'pressure'"):
+        run.change(dropped="pressure")
+    with pytest.raises(ValueError, match="no side 'salt'"):
+        run.change(["catalyst=B,C"], earlier={"salt": 0.01})
     assert run.path.read_bytes() == kept
+
+
+def test_a_value_runs_out_and_earlier_answers_count(run):
+    play(run, 8)
+    waiting = run.ask(4)
+    before, waiting_for_b = run.history(), [q for q in waiting if q["params"]["catalyst"] == "B"]
+    assert waiting_for_b
+    run.change(["catalyst=A"])
+    assert run.history() == before
+    asked = [*run.ask(2), *run.ask(3, another=True), run.best()]
+    assert {each["params"]["catalyst"] for each in asked} == {"A"}
+    run.tell(3.0, waiting_for_b[0]["query"])  # it was under way
+    assert len(Experiment(run.path).optimizer.history_) == 9
+    run.change(["catalyst=A,B"])
+    assert "B" in {each["params"]["catalyst"] for each in run.ask(20, another=True)}
+
+
+def test_a_side_is_added_and_left_out_again(run):
+    play(run, 6)
+    first = run.history()[0]
+    run.change(["stirring=100:500"], earlier={"stirring": "300"}, by="Ada")
+    assert run.history()[0]["params"] == {**first["params"], "stirring": 300.0}
+    assert len({each["params"]["stirring"] for each in run.ask(4)}) > 1
+    best = run.best()["params"]
+    assert list(best) == [*first["params"], "stirring"]
+    run.change(dropped=["stirring"])
+    left = run.history()[0]
+    assert left["params"] == first["params"] and left["measured"]["stirring"] == 300.0
+    changes = [(each["before"], each["after"], each["by"]) for each in run.changes()]
+    among = "100 to 500, in steps of 1"
+    assert changes == [("not a side", among, "Ada"), (among, None, "")]
+
+
+def test_settings_are_held_for_some_queries(run):
+    for _ in range(12):
+        query = run.ask(fixed={"temperature": "60", "catalyst": "B"})[0]
+        assert query["params"]["temperature"] == 60 and query["params"]["catalyst"] == "B"
+        run.tell(1.0 + query["params"]["salt"], query["query"])
+    assert len({each["params"]["salt"] for each in run.history()}) > 8
+    with pytest.raises(ValueError, match="fixed must have names of sides"):
+        run.ask(fixed={"stirring": 3})
+    with pytest.raises(ValueError, match="temperature must be 20 to 90, got 300"):
+        run.ask(fixed={"temperature": "300"})
 
 
 def test_what_is_pending_must_satisfy_new_constraints(tmp_path):

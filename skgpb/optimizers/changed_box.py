@@ -1,0 +1,134 @@
+"""Change of the box of a run: new sides, other ranges and lists, with all answers so far.
+
+The events of the run are restated in the coordinates of the new box and repeated there. A box that
+does not contain all of their settings gets the earlier sides, see :class:`~skgpb.domains.Box`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from skgpb.domains.arms import Arm, PointsQuery, Query
+from skgpb.domains.box import Box
+from skgpb.domains.space import ParameterSpace, wider_axis
+from skgpb.optimizers._loop import Replay, adopt_state, rebuild
+from skgpb.optimizers._run import OF_QUERIES, Event
+
+# Events that depend on the coordinates, and are repeated anew.
+LEARNING = ("learned", "unlearned")
+
+
+def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
+    """Continue the run of a search in another box; an error changes nothing."""
+    run = search.run_
+    box = box_with_earlier(bounds, run.actions, settings_of(run.events, run.space))
+    parameters = {**run.parameters, "bounds": box}
+    # Its seed must not be drawn from the generator of the run.
+    there = Restatement(type(search)(**{**parameters, "random_state": 0}).start(), run.space)
+    events = [event for event in map(there.event, run.events) if event is not None]
+    replay = Replay(events, run.seed, times=run.times)
+    twin, _ = rebuild(type(search), parameters, replay, lock=search._lock)
+    new, asked = twin.run_, set(map(there.query, run.asked))
+    new.asked = [each for each in new.asked if each in asked]
+    new.moved = {old: there.query(query) for old, query in run.moved.items()} | {
+        query: there.query(query) for query in run.pending
+    }
+    new.asked_again = set(map(there.query, run.asked_again))
+    new.evaluations.batch = list(map(there.query, run.evaluations.batch))
+    new.evaluations.arrived = run.evaluations.arrived
+    new.seen, new.unwarned = run.seen, run.unwarned
+    adopt_state(search, twin)
+
+
+def settings_of(events: Iterable[Event], space: ParameterSpace) -> list[dict[str, Any]]:
+    """Return the settings of all queries and of the points that ``fit`` was given."""
+    settings: list[dict[str, Any]] = []
+    for kind, *rest in events:
+        if kind == "fit":
+            settings += map(space.setting, rest[0])
+        elif kind in OF_QUERIES:
+            settings += rest[0].settings
+    return settings
+
+
+def box_with_earlier(
+    bounds: Mapping[str, Any], before: ParameterSpace, settings: list[dict[str, Any]]
+) -> Box:
+    """Return a box of the bounds, with the earlier sides of settings that are not on them.
+
+    Parameters
+    ----------
+    bounds : dict or Box
+        The new sides.
+    before : ParameterSpace
+        The sides before, without contexts.
+    settings : list of dicts
+        The settings of all queries so far.
+
+    Raises
+    ------
+    ValueError
+        If a side is new and ``earlier`` does not have the value of all settings so far.
+    """
+    box = bounds if isinstance(bounds, Box) else Box(bounds)
+    given, earlier, known = box.earlier, dict(box.earlier), before.entries()
+    for name, side in bounds.items():
+        if name not in known:
+            if settings and name not in given:
+                raise ValueError(
+                    f"bounds has the new side {name!r}: pass the value that all answers had so "
+                    f"far, as in Box(sides, earlier={{{name!r}: value}}), got {bounds!r}"
+                )
+            continue
+        axis = wider_axis(f"bounds[{name!r}]", side, given.get(name, side))
+        if not all(axis.has(setting[name]) for setting in settings):
+            earlier[name] = known[name]
+    return Box(box.sides, box.constraints, box.feasible, earlier)
+
+
+class Restatement:
+    """Queries and events of a run, restated for a search over other sides.
+
+    Parameters
+    ----------
+    search : Search
+        A search over the new sides that has begun.
+    before : ParameterSpace
+        The sides of the run so far, with those of contexts.
+    """
+
+    def __init__(self, search: Any, before: ParameterSpace) -> None:
+        self._domain, self._before = search.domain_, before
+        self._space: ParameterSpace = search.run_.space
+
+    def point(self, setting: Mapping[str, Any]) -> np.ndarray:
+        """Return the point (d,) of a setting of the run so far."""
+        return self._space.point(self._space.earlier_setting(setting))
+
+    def query(self, query: Query) -> Query:
+        """Return a query of the run so far as a query of the new search."""
+        points = np.array([self.point(setting) for setting in query.settings])
+        if not isinstance(query, Arm):
+            return PointsQuery(points).with_names(self._space)
+        domain, n = self._domain, query.n_context
+        there = domain.with_context(points[0, :n]) if n else domain
+        plain = there.layout.actions_layout.rows_of(points[:, n:])[0]
+        return there.placed_arm(plain).with_names(self._space)
+
+    def event(self, event: Event) -> Event | None:
+        """Return an event of the run so far; None if it is of learning, which is repeated."""
+        kind, *rest = event
+        if kind in LEARNING:
+            return None
+        if kind == "fit":
+            X = [self.point(self._before.setting(x)) for x in rest[0]]
+            return kind, np.array(X), *rest[1:]
+        if kind not in OF_QUERIES:
+            return event
+        if kind == "ask":  # the sides that were fixed
+            sides = self._space.sides
+            rest[1:] = [{name: each[name] for name in sides if name in each} for each in rest[1:]]
+        return kind, self.query(rest[0]), *rest[1:]
