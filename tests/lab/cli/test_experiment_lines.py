@@ -336,8 +336,9 @@ def test_commands_that_would_do_nothing_are_refused(run, call):
     before = run.path.read_bytes()
     for arguments, said in (
         (["note", run.path, "--query", 1], "note needs --note, --operator, --date or --measured"),
-        (["change", run.path], "change needs --bounds, --constraint, --limit, --cost, --block, "),
+        (["change", run.path], "change needs --bounds, --drop, --constraint, --limit, --cost, --"),
         (["ask", run.path, "--repeat", 1, "--another"], "--repeat N cannot be combined with --an"),
+        (["ask", run.path, "--repeat", 1, "--fixed", "heat=30"], "--repeat N cannot be combined"),
         (["ask", run.path, "--repeat", 1, "-n", 2], "--repeat N cannot be combined with --another"),
         (["change", run.path, "--maximize", "pH"], "seeks small answers: --maximize is for an"),
         (
