@@ -397,6 +397,35 @@ def test_a_score_is_begun_changed_and_told(tmp_path, call):
     assert call("best", path)[0][-1] == "best answer so far: 4, of query 2"
 
 
+def test_sides_are_held_added_and_dropped(tmp_path, call):
+    path = tmp_path / "run.skgpb"
+    Experiment.create(path, ["heat=20:90", "acid=A,B"]).tell(3.0, at={"heat": 40, "acid": "B"})
+    lines, _ = call("ask", path, "-n", 2, "--fixed", "heat=60")
+    assert lines[1] == lines[4] == "  heat  60"
+    call("ask", path, "--another", "--fixed", "acid=A")
+    held = [entry["params"] for entry in Experiment(path).pending()]
+    assert [each["heat"] for each in held[:2]] == [60.0, 60.0] and held[2]["acid"] == "A"
+    for words, said in (
+        (["--fixed", "heat"], "--fixed takes NAME=VALUE, got 'heat'"),
+        (["--fixed", "heat=1", "heat=2"], "--fixed has 'heat' twice"),
+        (["--fixed", "hat=1"], "hat"),
+        (["--fixed", "heat=60", "acid=A"], "fixed sides must leave something to choose"),
+    ):
+        assert said in call("ask", path, *words, status=2)
+    for query in Experiment(path).pending():
+        call("tell", path, "--skip", "--query", query["query"])
+    lines, _ = call("change", path, "--bounds", "time=1:60", "--earlier", "time=20")
+    assert [line.split()[0] for line in lines[:3]] == ["heat", "acid", "time"]
+    assert Experiment(path).history()[0]["params"] == {"heat": 40.0, "acid": "B", "time": 20.0}
+    lines, _ = call("change", path, "--drop", "heat", "acid")
+    assert lines[0].split()[0] == "time" and lines[1].startswith("1 answer")
+    entry = Experiment(path).history()[0]
+    assert entry["params"] == {"time": 20.0} and entry["measured"] == {"heat": 40.0, "acid": "B"}
+    assert "--earlier has 'a' twice" in call(
+        "change", path, "--bounds", "a=0:1", "--earlier", "a=1", "a=2", status=2
+    )
+
+
 def test_what_is_unusual_is_warned_of_once_it_is_saved(tmp_path, call):
     path = tmp_path / "run.skgpb"
     run = Experiment.create(path, ["heat=20:90"], limits=["pH < 9"], seed=1)
