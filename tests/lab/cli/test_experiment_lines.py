@@ -498,6 +498,11 @@ def test_warnings_are_lines_on_stderr(capsys, monkeypatch, as_json, closed):
     assert err == ("" if closed else "skgpb: warning: one two\n")
 
 
+def test_no_object_has_numbers_that_json_lacks():
+    with pytest.raises(ValueError, match="JSON"):
+        commands._as_command(lambda arguments: ({"a": float("nan")}, []))(Namespace(json=True))
+
+
 def test_who_changes_something_has_a_login_name_or_none(monkeypatch):
     monkeypatch.setattr(getpass, "getuser", lambda: "ann")
     assert commands._author(Namespace(by=None)) == "ann"

@@ -78,7 +78,7 @@ def test_a_map_has_the_average_of_the_rows_of_each_part(ax, step):
     edges = np.linspace(hour.min(), hour.max(), n + 1)
     part = np.minimum(np.searchsorted(edges, hour, side="right") - 1, n - 1)
     expected = [[Y[::step][(part == i) & (shop == j)].mean() for i in range(n)] for j in range(4)]
-    assert_allclose(mesh.get_array(), expected)
+    assert_allclose(mesh.get_array().ravel(), np.ravel(expected))
     assert_allclose(mesh.get_coordinates()[0, :, 0], edges)
     assert_allclose(mesh.get_coordinates()[:, 0, 1], [-0.5, 0.5, 1.5, 2.5, 3.5])
     assert labels(ax) == ("hour", "shop") and ticks(ax.yaxis) == dict(enumerate("ABCD"))
