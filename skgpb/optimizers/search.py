@@ -709,6 +709,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         The means are of the query and of ``best``. None if the mean of ``best`` is not exceeded, or
         if answered queries cannot be recommended. Queries that may violate a limit are left out.
         """
+        told = [query for query in told if self._may_ask(query)]
         if not (self._can_ask_targets and told):
             return None
         gp = self._model.process
