@@ -79,6 +79,29 @@ def test_nothing_but_arithmetic_is_read(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2 + sqr(a)", "there is no function 'sqr' at letter 5, did you mean sqrt"),
+        ("desirabilty (a, 1, 2)", "there is no function 'desirabilty' at letter 1, did you mean d"),
+        ("qqq(a)", "there is no function 'qqq' at letter 1"),
+        ("a b(c)", "there is no function 'b' at letter 3"),
+        ("a b", "found 'b' at letter 3"),
+    ],
+)
+def test_functions_that_do_not_exist_are_named(text, said):
+    with pytest.raises(ValueError, match="score") as error:
+        Score(text)
+    assert said in str(error.value) and ("did you mean" in said) == ("did you" in str(error.value))
+
+
+def test_a_single_result_has_no_compromises(run):
+    run.tell(at={"heat": 40, "oil": "A"}, measured={"yield": 30, "cost": 5})
+    assert run.trade_offs() is None
+    run.tell(at={"heat": 50, "oil": "A"}, measured={"yield": 40, "cost": 6})
+    assert run.trade_offs()["best"] == [1, 2]
+
+
+@pytest.mark.parametrize(
     ("text", "values"),
     [
         *(("1 / a", {"a": 0.0}), ("log(a)", {"a": -1.0}), ("a ** 9999", {"a": 9.0})),

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
+from skgpb import GPUCBOptimizer, defaults
 from skgpb.lab.cli import main
-from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments import Experiment, judge
 from skgpb.lab.experiments.judge import slip, surprise
 
 SLIPS = {"point forgotten": 10.0, "point displaced": 0.1}
@@ -149,3 +151,26 @@ def test_what_else_is_measured_is_asked_about_too(tmp_path, capsys):
     assert main(["tell", str(path), "--measured", *pairs]) == 0
     warned = capsys.readouterr().err
     assert "yield = 7.1 is unusual" in warned and "perhaps 60.5 was meant" in warned
+
+
+@pytest.mark.parametrize("noise", [None, 0.5])
+@pytest.mark.parametrize("kernel", [None, RBF(0.3, "fixed")])
+def test_only_what_is_learned_is_uncertain_when_an_answer_is_judged(
+    tmp_path, monkeypatch, noise, kernel
+):
+    alpha = None if noise is None else noise**2
+    search = GPUCBOptimizer(bounds={"x": (0, 1)}, alpha=alpha, kernel=kernel, random_state=0)
+    search.start().save(tmp_path / "run.skgpb")
+    run, seen = Experiment(tmp_path / "run.skgpb"), []
+
+    def refit(K, noise, y, spreads):
+        seen.append(list(spreads))
+        return real(K, noise, y, spreads)
+
+    real = judge.leave_one_out_refit
+    monkeypatch.setattr(judge, "leave_one_out_refit", refit)
+    for i in range(7):
+        run.tell(float(i % 3), at={"x": i / 7})
+    run.questionable()
+    amplitude = defaults.AMPLITUDE_SPREAD if kernel is None else 0.0
+    assert seen[0] == [amplitude, defaults.NOISE_SPREAD if noise is None else 0.0]
