@@ -501,15 +501,12 @@ class BaseBanditOptimizer(
 
     @locked
     def withdraw(self, query: Any) -> Self:
-        """Take back pending queries that nobody will evaluate, or that were set differently.
-
-        They count neither as answers nor as failures, and are not asked again for a while. Tell
-        the answer at another setting by its own :meth:`tell`.
+        """Take back pending queries, which count neither as answers nor as failures.
 
         Parameters
         ----------
-        query : query, array-like of shape (d,), dict, or list of queries
-            Pending queries, as for :meth:`tell`.
+        query : query, dict, or list of queries
+            Pending queries, which are not asked again for a while.
         """
         return loop.withdraw(self, query)
 

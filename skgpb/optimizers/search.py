@@ -838,14 +838,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     Notes
     -----
     *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
-    or ``targets`` they are two sets. For example, cells of one size are queries and cells of
-    another size are targets, or averages over districts are queries and points are targets.
+    or ``targets`` they are two sets: cells of two sizes, or averages over districts and points.
 
-    *Kernel.* It is applied to the rows of ``arms``: points, or descriptors of averages, integrals
-    and so on with a kernel of ``skgpb.kernels``. With cells, districts or fidelities it is the
-    kernel of f over points. The default kernel, which is learned, has main effects of single sides
-    in several dimensions (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length
-    scale for cells (:mod:`skgpb.surrogate.trend_and_rough`).
+    *Kernel.* It is applied to the rows of ``arms``, with cells, districts or fidelities to points.
+    The default kernel, which is learned, has main effects of single sides in several dimensions
+    (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length scale for cells
+    (:mod:`skgpb.surrogate.trend_and_rough`).
 
     *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
     fill the space: points of a scrambled Sobol sequence, in one dimension the middles of equal
@@ -854,26 +852,22 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Ties.* The search asks the first query of those that agree within a relative 1e-9, and if no
     answer has any value the one with the largest uncertainty per unit cost.
 
-    *Recommendation.* The target with the highest posterior mean; among ties, the one with the
-    smallest posterior variance.
+    *Recommendation.* The target with the highest posterior mean, of several the least uncertain one.
 
     *Boxes.* The candidates of a box are the grid of Theorem 2 while it has at most
     ``n_candidates`` points: ceil(d t^2 b sqrt(log(d / theta))) per axis, b being sqrt(2) times the
-    largest prior standard deviation of a slope over the box. Afterwards three quarters of the
-    candidates are a fixed set that fills the box evenly. The others follow the posterior: they are
-    the best points so far, and points around them at distances of every order of magnitude. In more
-    than three dimensions no such set fills the box, and all candidates follow the posterior. After
-    some hundred answers they move in turn, a few in each round (decision D-D10). With lists or
-    integers as sides there is no grid. The candidates are all settings if these are few enough.
-    Otherwise half of the candidates differ from the best settings on one side, or on a few.
+    largest prior standard deviation of a slope. Afterwards three quarters of the candidates fill
+    the box evenly, and the others follow the posterior: the best points so far, and points around
+    them at distances of every order of magnitude. In more than three dimensions all follow it,
+    after some hundred answers a few in each round (decision D-D10). With lists or integers the
+    candidates are all settings, or half of them differ from the best ones on one side or a few.
 
     *Repeats.* If the kernel is learned and only the recommendation counts, a search among arms, or
     settings of lists and integers, repeats a query only if one more answer may raise the largest
     mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
 
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
-    asks the query of the best answer once more after 16 answers. This shows whether answers have
-    noise.
+    asks the query of the best answer once more after 16 answers, which shows whether there is noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). It is used as soon as it
@@ -895,12 +889,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
-    was passed to ``ask``, and the middle of the box of contexts before the first. The initial
-    design fills the space of arms, whatever the contexts are. Candidates fill a box from the first
-    round on, and some of them follow the best points in the context.
+    was passed to ``ask``, at first the middle of their box. The initial design fills the space of
+    arms. Candidates fill a box from the first round on, and some follow the best in the context.
 
-    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
-    reduces the standard deviations [Desautels2014]_. A batch has no query twice.
+    *Batches.* Pending queries are treated as if their answers were the expected ones, which reduces
+    standard deviations [Desautels2014]_. A batch has no query twice.
     """
 
     arms: Points | None = None
