@@ -78,6 +78,16 @@ def test_nothing_but_arithmetic_is_read(text):
         Score(text)
 
 
+def test_only_numbers_have_a_score():
+    score = Score('2*a + "b c"')
+    assert score({"a": 1, "b c": 0.5, "d": None}) == 2.5
+    for wrong in (True, None, [1], {}):
+        with pytest.raises(ValueError, match="a must be a number"):
+            score({"a": wrong, "b c": 0.5})
+    with pytest.raises(ValueError, match="needs b c"):
+        score({"a": 1})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
