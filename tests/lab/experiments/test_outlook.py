@@ -1,9 +1,11 @@
 """What is said of stopping, over all that an outlook can be."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
+from skgpb.lab.experiments import stopping
 from skgpb.lab.experiments.stopping import Outlook, verdict
 
 GIVEN = {"end": 100.0, "scatter": 1.0}
@@ -60,3 +62,49 @@ def test_before_results_vary_nothing_is_known(room, n):
     if room is not None:
         assert verdict(outlook, n, 2, 5.0, 0.9)["enough"]
     assert verdict(None, 0, 2, 1.0, 0.9)["why"] == "There is no result yet."
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("is_search", [False, True])
+@pytest.mark.parametrize("limits", [{}, {"pH": (None, 7.0)}])
+def test_an_outlook_reaches_no_further_than_the_range_of_answers(
+    monkeypatch, direction, learns, is_search, limits
+):
+    class Fake:
+        run_ = SimpleNamespace(params=SimpleNamespace(direction=direction))
+        _model, alpha, alpha_ = SimpleNamespace(learns=learns), None, 4.0
+
+        def recommend(self):
+            return "best"
+
+        def predict_query(self, queries):
+            assert queries == ["best"]
+            return [60.0]
+
+        def gap(self, delta):
+            assert delta == pytest.approx(0.1)
+            return 7.0
+
+        def _comparison(self, best):
+            def expected_gain(noise, n):
+                assert (best, noise, n) == ("best", 4.0, 10)
+                return 3.0
+
+            return SimpleNamespace(expected_gain=expected_gain)
+
+    monkeypatch.setattr(stopping, "Search", Fake if is_search else str)
+    monkeypatch.setattr(stopping, "outcome_limits", lambda optimizer: limits)
+    sign = 1 if direction == "maximize" else -1
+    for n_sides, (answers, beyond) in itertools.product(
+        (2, 3), [([1, 2, 3, 4], None), ([1, 2, 3, 4], 5.0), ([1, 2, 3], 2.0), ([5] * 9, -1.0)]
+    ):
+        end = None if beyond is None else 60.0 + sign * beyond
+        ends = (None, end) if sign > 0 else (end, None)
+        found = Outlook.of(Fake(), answers, n_sides, ends, 0.9)
+        is_known = not learns or answers == [1, 2, 3, 4]
+        room = None if beyond is None else max(beyond, 0.0)
+        most = 1e9 if room is None else room
+        gap = min(7.0, most) if is_known and (not learns or n_sides == 2) else None
+        gain = min(3.0, most) if is_known and is_search and not limits else None
+        assert found == Outlook(gap, gain, room, end, 2.0, learns, is_known)
