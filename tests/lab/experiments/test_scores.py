@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import write_table
+from skgpb.lab.experiments.pictures import draw_trade_offs
 from skgpb.lab.experiments.scores import Score, desirability
 from skgpb.lab.experiments.trade_offs import hypervolume, pareto_mask
 
@@ -344,3 +345,34 @@ def test_what_a_score_needs_may_be_measured_later(tmp_path):
     with pytest.raises(ValueError, match="the score 'yield - purity/10' needs yield"):
         run.tell(query=2)
     assert Experiment(run.path).tell(query=1, measured={"purity": 90})["answer"] == 31.0
+
+
+@pytest.mark.parametrize("beyond", [[], [3], [3, 4]])
+def test_compromises_are_drawn_apart_from_other_results(beyond):
+    figure = pytest.importorskip("matplotlib.figure")
+    found = {
+        "names": ["yield", "cost", "pH"], "queries": [1, 2, 3, 4, 5], "best": [1, 2],
+        "values": [[5.0, 1.0, 7], [9.0, 3.0, 7], [8.0, 4.0, 7], [2.0, 5.0, 7], [1.0, 6.0, 7]],
+        "larger_is_better": [True, False, True], "beyond": beyond,
+    }  # fmt: skip
+    ax = figure.Figure(figsize=(6, 4)).subplots()
+    draw_trade_offs(ax, found)
+    drawn = {line.get_label(): list(zip(*line.get_data(), strict=True)) for line in ax.lines}
+    others = [
+        row
+        for row, query in ((found["values"][q - 1], q) for q in (3, 4, 5))
+        if query not in beyond
+    ]
+    expected = {
+        "results": [tuple(row[:2]) for row in others],
+        "best compromises": [(5.0, 1.0), (9.0, 3.0)],
+    }
+    if beyond:
+        expected["beyond a limit"] = [tuple(found["values"][q - 1][:2]) for q in beyond]
+    assert drawn == expected
+    assert [text.get_text() for text in ax.texts] == ["1", "2"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "yield (more is better)",
+        "cost (less is better)",
+    )
+    assert len(ax.get_legend().get_texts()) == len(expected)
