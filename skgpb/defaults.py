@@ -105,6 +105,10 @@ NEGLIGIBLE = 1e-3
 EXPLORATION_PERIOD = {1: 3, 2: 5}
 # Margin over the incumbent in the probability of improvement, for indirect queries.
 IMPROVEMENT_MARGIN = 0.01
+# Share of its variance that pending answers leave to a query, at least, in units of the largest.
+LEFT_TO_LEARN = {"value": 2.0 / 3.0, "information": 0.5}
+# Share of the noise of a pending answer that counts for this: batches hardly need repeats.
+PENDING_NOISE = {"value": 0.25, "information": 1.0}
 # Quantiles at which a Gumbel distribution is fitted to the distribution of the maximum (D-C4).
 GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 # Deviations above its leave-one-out prediction for which an indirect query is repeated (D-G8).

@@ -56,6 +56,8 @@ OTHER: dict[str, Any] = {
     "NEGLIGIBLE": 0.0,
     "EXPLORATION_PERIOD": {},
     "IMPROVEMENT_MARGIN": 0.0,
+    "LEFT_TO_LEARN": {"value": 0.0, "information": 0.0},
+    "PENDING_NOISE": {"value": 1.0, "information": 1.0},
     "GUMBEL_PROBABILITIES": (0.1, 0.5, 0.9),
     "SURPRISING": inf,
     "MOST_ANSWERS": 2,

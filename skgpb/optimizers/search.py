@@ -27,7 +27,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
@@ -76,6 +76,7 @@ from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.changed_box import change_box
 from skgpb.optimizers.round import Round
 from skgpb.surrogate.model import Diagnosis
+from skgpb.surrogate.pairs import pending_downdate
 from skgpb.utils.locks import locked, reading_log
 from skgpb.utils.progress import log_step
 from skgpb.utils.typing import (
@@ -276,7 +277,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
-        free = self._free_slots(len(values))
+        free = self._apart_from_pending(self._free_slots(len(values)), values)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
@@ -329,6 +330,28 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
                 "pending: tell some of them before asking for more"
             )
         return slots
+
+    def _apart_from_pending(
+        self, slots: np.ndarray | None, values: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the slots of the queries about which pending answers leave most to learn.
+
+        ``slots`` are those that ``ask`` may return, and ``values`` (n_queries,) all scores. Queries
+        whose score is -inf do not count. All slots if the rewards of queries count.
+        """
+        simple = self._seeks_simple_regret
+        rewards_count = self._unit_of_scores == "value" and not simple
+        if slots is None or rewards_count or not self.run_.evaluating:
+            return slots
+        kind = "value" if simple else "information"
+        gp, pending = self._model.process, list(self.run_.pending)
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        noises = defaults.PENDING_NOISE[kind] * self._noises_of(pending)
+        told = pending_downdate(gp, row_sets, noises)[:, slots]
+        before = np.maximum(gp.posterior.tracked_var()[slots], np.finfo(float).tiny)
+        left = np.maximum(1.0 - np.einsum("ij,ij->j", told, told) / before, 0.0)
+        left[values[slots] == -inf] = 0.0
+        return slots[left >= defaults.LEFT_TO_LEARN[kind] * left.max()]
 
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         run = self.run_
@@ -923,8 +946,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     was passed to ``ask``, at first the middle of their box. The initial design fills the space of
     arms. Candidates fill a box from the first round on, and some follow the best in the context.
 
-    *Batches.* Pending queries are treated as if their answers were the expected ones, which reduces
-    standard deviations [Desautels2014]_. A batch has no query twice.
+    *Batches.* Pending queries have expected answers [Desautels2014]_, see :ref:`pending-queries`.
     """
 
     arms: Points | None = None
@@ -991,11 +1013,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         places, told = super()._suspect_answers(diagnosis), self.run_.told_queries()
         return [place for place in places if self._may_ask(told[place])]
 
-    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
-        run = self.run_
-        if not self._takes_box(run.params.bounds):
-            super()._check_fixed(fixed)
+    def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
+        actions = self.run_.actions
+        if not self._takes_box(self.run_.params.bounds):
+            super()._check_fixed(fixed, shared)
+        assert actions is not None
         self._sides_with(fixed)
+        if isinstance(shared, str) or not dict(actions.axes).keys() >= set(shared):
+            raise ValueError(
+                "shared must be a list of names of sides with several values, of "
+                f"{actions.sides}; got {shared!r}"
+            )
 
     def _sides_with(self, fixed: Mapping[str, Any]) -> ParameterSpace:
         """Return the sides of actions, of which some are fixed."""
@@ -1017,6 +1045,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return actions.restricted_to(ParameterSpace.from_bounds(held, "fixed sides"))
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
+        if not fixed:  # the first query of a plate: queries that share sides fill few places
+            if len(self._observed_rows_with(self.run_.evaluating)) >= self._n_initial:
+                self._filled = max(self._filled, self._n_initial)
+            return self._choose(context)
         kept = self._cache, self._cost_model, self._filled
         feedback = replace(self._feedback, actions=self._sides_with(fixed))
         sets = feedback.sets(self.run_.seed)

@@ -236,6 +236,11 @@ def read_fixed(form: Form, sides: list[Side]) -> dict[str, str]:
     return fixed
 
 
+def read_shared(form: Form, sides: list[Side]) -> list[str]:
+    """Return the names of sides that all suggestions have in common."""
+    return [side.name for i, side in enumerate(sides) if form.text(f"shared{i}") == "yes"]
+
+
 def read_changed_sides(
     form: Form, sides: list[Side], before_held: Mapping[str, Side]
 ) -> dict[str, Any]:

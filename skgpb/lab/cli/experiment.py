@@ -271,6 +271,13 @@ def _add_ask(commands: Any) -> None:
         metavar="NAME=VALUE",
         help="settings that are held for these queries, such as temperature=60",
     )
+    add(
+        "--shared",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="settings that are the same in all N queries, and chosen with the first",
+    )
     add("--why", action="store_true", help="also say what is expected there, and why it is asked")
 
 
@@ -405,12 +412,17 @@ def program() -> str:
 def _ask(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
     if arguments.repeat is not None:
-        if arguments.another or arguments.fixed or arguments.number != 1:
-            raise UsageError("--repeat N cannot be combined with --another, --fixed or --number")
+        held = arguments.fixed or arguments.shared
+        if arguments.another or held or arguments.number != 1:
+            raise UsageError(
+                "--repeat N cannot be combined with --another, --fixed, --shared or --number"
+            )
         queries = [experiment.repeat(arguments.repeat)]
     else:
         fixed = parse_pairs(arguments.fixed, "--fixed")
-        queries = experiment.ask(arguments.number, another=arguments.another, fixed=fixed)
+        queries = experiment.ask(
+            arguments.number, another=arguments.another, fixed=fixed, shared=arguments.shared
+        )
     pending = experiment.pending()
     reasons = {each["query"]: each for each in experiment.why()} if arguments.why else {}
     lines: list[str] = []

@@ -784,6 +784,11 @@ def test_settings_are_held_added_and_left_out_on_the_page(run, path):
     window.open("/")
     window.send("/ask", count="3", side0="70")
     assert [each["params"]["temperature (°C)"] for each in run.pending()[-3:]] == [70.0] * 3
+    window.open("/")
+    window.send("/ask", count="4", shared0="yes")
+    plate = [each["params"] for each in run.pending()[-4:]]
+    assert len({each["temperature (°C)"] for each in plate}) == 1
+    assert len({each["salt"] for each in plate}) > 1
     window.open("/change")
     window.send("/change", **typed_on(window.text) | {"drop3": "yes"})
     assert [side.name for side in run.sides] == ["temperature (°C)", "salt", "catalyst"]
