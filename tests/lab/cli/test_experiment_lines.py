@@ -336,6 +336,7 @@ def test_commands_that_would_do_nothing_are_refused(run, call):
         (["change", run.path], "change needs --bounds, --drop, --constraint, --limit, --cost, --"),
         (["ask", run.path, "--repeat", 1, "--another"], "--repeat N cannot be combined with --an"),
         (["ask", run.path, "--repeat", 1, "--fixed", "heat=30"], "--repeat N cannot be combined"),
+        (["ask", run.path, "--repeat", 1, "--shared", "heat"], "--repeat N cannot be combined"),
         (["ask", run.path, "--repeat", 1, "-n", 2], "--repeat N cannot be combined with --another"),
         (["change", run.path, "--maximize", "pH"], "seeks small answers: --maximize is for an"),
         (
@@ -409,6 +410,9 @@ def test_sides_are_held_added_and_dropped(tmp_path, call):
         (["--fixed", "heat=60", "acid=A"], "fixed sides must leave something to choose"),
     ):
         assert said in call("ask", path, *words, status=2)
+    call("ask", path, "-n", 3, "--another", "--shared", "heat")
+    shared = [entry["params"]["heat"] for entry in Experiment(path).pending()[3:]]
+    assert len(shared) == 3 and len({*shared}) == 1
     for query in Experiment(path).pending():
         call("tell", path, "--skip", "--query", query["query"])
     lines, _ = call("change", path, "--bounds", "time=1:60", "--earlier", "time=20")
