@@ -132,6 +132,10 @@ HOPELESS = 0.5
 N_PROBES_OF_LIMITS = 1000
 # Queries with a smaller probability of satisfying the limits are avoided.
 HOPELESS_OF_LIMITS = 0.005
+# Prior odds of the roughest smoothness of a limited outcome, with the learned length scales.
+ROUGH_OUTCOME_ODDS = 8.0
+# Power of the odds that an outcome is yes or no as demanded, in the value of a query.
+YES_OR_NO_POWER = 3.0
 # Length scales to try for the probability of success, in units of the model of f (D-H65).
 SUCCESS_LENGTH_SCALES = (1.0 / 3.0, 1.0, 3.0)
 # Shares to try of the variance of successes that depends on the setting (D-H65).

@@ -69,6 +69,8 @@ OTHER: dict[str, Any] = {
     "HOPELESS": 0.0,
     "N_PROBES_OF_LIMITS": 0,
     "HOPELESS_OF_LIMITS": 0.0,
+    "ROUGH_OUTCOME_ODDS": 1.0,
+    "YES_OR_NO_POWER": 1.0,
     "SUCCESS_LENGTH_SCALES": (1.0,),
     "SUCCESS_SHARES": (0.7,),
     "SUCCESS_EVIDENCE": inf,

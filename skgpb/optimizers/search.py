@@ -50,11 +50,13 @@ from skgpb.optimizers._base import Q, checked_scores
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
     Feasibility,
+    NumberWithinEnds,
     SuccessProbabilities,
+    YesOrNo,
+    check_kinds,
     check_spelling,
     checked_limits,
     outcomes_of_each,
-    probability_between,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
@@ -65,6 +67,7 @@ from skgpb.optimizers._run import checked_method, history_table
 from skgpb.optimizers._sets import (
     ANSWERED,
     CostModel,
+    Learning,
     OutcomeModels,
     PosteriorCache,
     Recommendation,
@@ -117,6 +120,8 @@ Queries: TypeAlias = Targets | Fidelities
 
 # Type of a recommendation.
 Best = TypeVar("Best")
+# Model of failures.
+S = TypeVar("S", bound=SuccessProbabilities)
 
 
 class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
@@ -876,9 +881,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         ``regret="simple"``), the design has at least as many queries as the longest unordered list
         has values, up to 25.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
-        high) for each name, None for an open end. Pass measured outcomes to :meth:`tell`. Each
-        outcome has its own model, see Notes.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) has None for an
+        open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
 
     Attributes
     ----------
@@ -930,16 +935,16 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     no query that hardly ever succeeds while others are left. The recommendation is an answered
     query, or a target that succeeds almost surely.
 
-    *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
-    the answers that came with the outcome. The improvement of a query upon the best answered query
-    within all limits is weighted by the probability that the limits hold, as in [Gardner2014]_ for
-    expected improvement. While no answered query is within all limits, it is the improvement upon
-    the worst answer. ``ask`` returns no query whose probability is below 0.5 % while others are
-    left. The knowledge gradient may ask queries beyond the limits, if these are the most
-    informative about targets within. The recommendation is an answered query that keeps all limits
-    with a probability of at least 95 %, or another such target, or else the target of the largest
-    probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
-    standard deviations.
+    *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f, and
+    averaged with the roughest of the same length scales. Yes or no has a model like that of
+    failures, and the odds of its probability count with the third power. The improvement of a query
+    upon the best answered query within all limits is weighted by the probability that the limits
+    hold [Gardner2014]_. While no answered query is within all limits, it is the improvement upon
+    the worst answer. Queries whose probability is below 0.5 % are not asked while others are left.
+    The knowledge gradient may ask queries beyond the limits. The recommendation is an answered
+    query that keeps all limits with a probability of at least 95 %, or passed each time, or another
+    such target, or else the target of the largest probability. A ``kernel`` of the user is also
+    that of all numbers, in units of their standard deviations.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
@@ -1096,7 +1101,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _begin_checks(self) -> None:
         run = self.run_
-        checked_limits(run.params.limits)
+        limits = checked_limits(run.params.limits)
+        for event in run.events:
+            if event[0] == "outcomes":
+                check_kinds(event[2], limits)
         if run.actions is not None and not self._targets_are_queries:
             check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
         if differs(run.params.alpha) and self._targets_are_queries and run.params.arms is None:
@@ -1164,10 +1172,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
-            Further measured numbers by their names, for ``limits``; None or NaN for a number that
-            was not measured. Outcomes without a limit are kept for limits that are set later. A
-            failed evaluation may have outcomes. An objective of :meth:`run` returns a pair, the
-            reward and this dict.
+            Further outcomes by their names, for ``limits``: numbers, or yes or no as a bool, 1, 0
+            or a word; None or NaN if not measured. Outcomes without a limit are kept for limits
+            that are set later. A failed evaluation may have outcomes. An objective of :meth:`run`
+            returns a pair, the reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, which does not count as
@@ -1207,6 +1215,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run = self.run_
         if isinstance(reward, AnswerWithOutcomes):
             check_spelling(reward.outcomes or {}, run.params.limits)
+            check_kinds(reward.outcomes or {}, checked_limits(run.params.limits))
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
@@ -1218,21 +1227,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
         run, domain, gp, limits = self.run_, self.domain_, self._model.process, None
         if run.params.limits:
-            limits = self._outcomes.constraints(run, self._model.options, expecting)
+            pending = run.evaluating if expecting else []
+            limits = self._outcomes.constraints(run, self._learning, pending)
         if not run.failures:
             return Feasibility(None, limits, gp)
-
-        def learn(asked: np.ndarray, succeeded: np.ndarray) -> SuccessProbabilities:
-            ends = domain.layout.rows_of(self.bounds_.T)
-            return SuccessProbabilities(asked, succeeded, ends, of_f(gp.kernel))
-
         taught = run.outcomes(
             gp.observed.rows[: run.n_fitted],
             lambda query: domain.rows_of_query(query).mean(axis=0),
-            learn,
+            self._learner(SuccessProbabilities),
             n_failures,
         )
         return Feasibility(taught, limits, gp)
+
+    @property
+    def _learning(self) -> Learning:
+        """How outcomes are learned: options of models of numbers, and the model of yes or no."""
+        return self._model.options, self._learner(YesOrNo)
+
+    def _learner(self, kind: type[S]) -> Callable[[np.ndarray, np.ndarray], S]:
+        """Return the function that fits a model of failures to rows and successes."""
+        ends = self.domain_.layout.rows_of(self.bounds_.T)
+        return partial(kind, domain=ends, kernel=of_f(self._model.process.kernel))
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
@@ -1266,19 +1281,19 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run, found = self.run_, []
         limits = checked_limits(run.params.limits)
         row_sets = self._row_sets_of([best]) if limits else []
-        for name, (low, high) in limits.items():
-            model = self._outcomes.model_of(name, run, self._model.options)
-            each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
-            each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
-            each |= dict.fromkeys(("mean", "std", "probability"))
-            if model.n_answers:
-                mean, std = model.process.moments(row_sets, std=True)
-                hold = probability_between(low, high, mean, std)
-                each |= {
-                    "mean": float(mean[0]),
-                    "std": float(std[0]),
-                    "probability": float(hold[0]),
-                }
+        for name, limit in limits.items():
+            each: dict[str, Any] = {"name": name, "n_answers": run.n_measured(name)}
+            each |= dict.fromkeys(("low", "high", "value", "mean", "std", "probability"))
+            if isinstance(limit, bool):
+                each["value"] = limit
+            else:
+                low, high = limit
+                each |= {"low": None if low == -inf else low, "high": None if high == inf else high}
+            model = self._outcomes.model_of_limit(name, limit, run, self._learning)
+            if model is not None:
+                each["probability"] = float(model.probability(row_sets)[0])
+                if isinstance(model, NumberWithinEnds):
+                    each["mean"], each["std"] = (float(x[0]) for x in model.moments(row_sets))
             found.append(each)
         return found
 

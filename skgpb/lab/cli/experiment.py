@@ -199,7 +199,7 @@ def _add_new(commands: Any) -> None:
         "constraints": "a rule for several sides, such as 'A + B <= 100' or 'A + B + C = 1'; may "
         "be given several times",
         "limits": "limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= "
-        "8'; tell it with --measured. May be given several times",
+        "8', or 'passed = yes'; tell it with --measured. May be given several times",
         "costs": "what an experiment costs, if some cost more than others: '20 + 0.5*time', or "
         "'100 if catalyst = Pd' for one value of a list. May be given several times; amounts add "
         "up",
@@ -747,7 +747,7 @@ def _rules(status: dict[str, Any]) -> list[str]:
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         ends = read_range(status["answer_range"])
-        more.append(f"average results are {describe_limit(*ends)}")
+        more.append(f"average results are {describe_limit(ends)}")
     if status["costs"]:
         more.append(f"an experiment costs {'; '.join(status['costs'])}")
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]

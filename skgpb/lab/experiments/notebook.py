@@ -691,9 +691,11 @@ class Notebook:
 
     def _check_measured(self, told: Sequence[int]) -> None:
         """Warn if the first answers that lack a measurement for a limit are among ``told``."""
-        for name in self.plan.limits:
+        for name, limit in self.plan.limits.items():
             lacking = [
-                e for e in self.entries if e.answer is not None and lacks_outcome(e.record, name)
+                entry
+                for entry in self.entries
+                if entry.answer is not None and lacks_outcome(entry.record, name, limit)
             ]
             numbers = {entry.number for entry in lacking}
             # Columns that a table lacks were warned of when it was read.
@@ -794,6 +796,7 @@ class Notebook:
             sides=self.plan.sides,
             answer=None if self.score is not None else answer or self.labels["answer"] or None,
             limited=required_measurements(self.plan.limits),
+            of_two=[name for name, each in self.plan.limits.items() if isinstance(each, bool)],
             scored=_measured_in(self.score, self.plan.sides),
             block=self.block,
             unit=self.labels["unit"],

@@ -940,6 +940,29 @@ def test_limits_are_typed_asked_for_and_said(path):
 
 
 @pytest.mark.slow
+def test_an_outcome_that_is_yes_or_no_is_chosen_from_a_list(path):
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, answer="yield", limits="passed = yes\nleaks = No")
+    for i in range(3):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        page = window.open()
+        assert '<option value="yes">yes</option>' in page and "Limit: no." in page
+        typed = {"value": "50", "limited0": ["yes", "no", "pass"][i], "limited1": "0"}
+        window.send(f"/tell/{entry['query']}", "value", **typed)
+    within = [entry["within_limits"] for entry in Experiment(path).history()]
+    assert within == [True, False, True]
+    assert "passed = yes: holds with probability" in window.open()
+    assert '<option value="yes" selected>yes</option>' in window.open("/correct/3")
+    assert '<option value="no" selected>no</option>' in window.open("/correct/2")
+    window.send("/correct/2", "value", value="40", limited0="perhaps", limited1="no")
+    assert window.status == 422 and "must be yes or no" in window.text
+    window.send("/correct/2", "value", value="40", limited0="yes", limited1="no")
+    assert Experiment(path).history()[1]["within_limits"] is True
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.LimitWarning")
 def test_a_page_says_which_results_lack_what_has_a_limit(path):
     window = Window(path)

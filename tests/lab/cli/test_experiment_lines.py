@@ -410,8 +410,8 @@ def test_sides_are_held_added_and_dropped(tmp_path, call):
         (["--fixed", "heat=60", "acid=A"], "fixed sides must leave something to choose"),
     ):
         assert said in call("ask", path, *words, status=2)
-    call("ask", path, "-n", 3, "--another", "--shared", "heat")
-    shared = [entry["params"]["heat"] for entry in Experiment(path).pending()[3:]]
+    call("ask", path, "-n", 3, "--another", "--shared", "acid")
+    shared = [entry["params"]["acid"] for entry in Experiment(path).pending()[3:]]
     assert len(shared) == 3 and len({*shared}) == 1
     for query in Experiment(path).pending():
         call("tell", path, "--skip", "--query", query["query"])
