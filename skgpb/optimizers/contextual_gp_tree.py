@@ -403,7 +403,6 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         run = self.run_
         checked_depth(run.params.max_depth, run.params.n_children)
         check_variation(run.params.variation)
-        self._query_kernel()
 
     def _begin(self) -> None:
         n = self._n_context = self._resolved_n_context()

@@ -529,7 +529,6 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
                     "variation as (c, exponent) stands for c * r**exponent and needs two finite "
                     f"numbers > 0, got {run.params.variation!r}"
                 )
-        self._query_kernel()
 
     def _counts(self) -> tuple[int, ...]:
         """Return the number of representatives along each side of a ball."""

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -34,8 +35,10 @@ from skgpb import (
 )
 from skgpb.domains import Cells
 from skgpb.model_selection import BanditSearchCV
+from skgpb.optimizers import indirect_search
 from skgpb.optimizers._feasibility import (
     FeasibilityWeightedPosterior,
+    SuccessProbabilities,
     failure_score,
     weight_by_success,
 )
@@ -248,6 +251,38 @@ def test_indirect_queries_leave_it_alone(cls):
         optimizer = cls(bounds=[(0, 1)], direction="minimize", random_state=seed)
         last.append(sum(play(optimizer, 40)[-10:]))
     assert sorted(last)[1] <= 2 and max(last) <= 3
+
+
+def test_between_its_candidates_an_indirect_search_finds_no_hopeless_query(monkeypatch):
+    optimizer, rounds, functions = cases.make_indirect("UCB"), [], []
+    refine, maximise = type(optimizer)._refine_query, indirect_search.maximise_in_box
+
+    def refine_query(self, round, values, free, slot):
+        rounds.append(values[np.isfinite(values)].min())
+        return refine(self, round, values, free, slot)
+
+    def maximise_in_box(value, *given):
+        hopeless = optimizer._feasibility().hopeless_mask(grid)
+        functions.append((rounds[-1], value(grid), hopeless))
+        return maximise(value, *given)
+
+    monkeypatch.setattr(type(optimizer), "_refine_query", refine_query)
+    monkeypatch.setattr(indirect_search, "maximise_in_box", maximise_in_box)
+    grid = np.linspace(0, 1, 21)[:, np.newaxis]
+    play(optimizer, 10, lambda query: None if query.a[0] < 0.5 else 1.0 - query.a[0])
+    assert len(functions) > 1
+    for lowest, found, hopeless in functions:
+        assert 5 < hopeless.sum() < 16
+        assert_array_equal(found[hopeless], lowest)
+        assert (found[~hopeless] != lowest).all()
+
+
+def test_a_row_that_failed_is_recognised_whatever_the_sign_of_its_zeros():
+    rows = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0], [1.0, 0.0]])
+    asked, succeeded = np.array([[-0.0, 1.0], [1.0, -0.0], [0.5, 0.5]]), np.array([0.0, 0.0, 1.0])
+    chances = SuccessProbabilities(asked, succeeded, rows)
+    assert chances.among(chances.always_failed, rows).tolist() == [True, True, False, True]
+    assert chances.among(chances.answered, asked).tolist() == [False, False, True]
 
 
 def test_rows_of_queries_that_fail_are_left_alone():

@@ -1,6 +1,7 @@
 """Awkward pairs, queries and policies: used or refused by name, and nothing told is lost."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -144,6 +145,12 @@ def test_bad_pairs_are_refused_by_name_and_nothing_is_lost(cls):
         with pytest.raises(ValueError, match=message):
             optimizer.fit(X, queries=A)
     assert view(optimizer) == before
+
+
+def test_scores_per_unit_cost_are_compared_in_units_of_at_most_one():
+    search = CMESOptimizer(bounds=[(0, 1)])
+    for costs, unit in (([0.25, 0.5], 1.0), ([1.0], 1.0), ([0.5, 4.0], 0.25)):
+        assert search._unit_of_values(SimpleNamespace(cost=np.array(costs))) == unit
 
 
 def test_one_pair_is_enough_where_nothing_is_left_to_learn():

@@ -301,3 +301,14 @@ def test_contrasts_are_asked_in_contexts_under_a_kernel_of_their_own():
     assert mean[optimizer.recommend(context=0.6).index] == mean.max()
     with pytest.raises(ValueError, match="contexts must have n_context=1 columns, and a row for"):
         kernel.queries([0, 1], [[0.1, 0.2]])
+
+
+def test_cells_of_frequent_sizes_have_no_length_along_a_context():
+    search = KGOptimizer(
+        queries=Cells([1.0, 0.4]), cost=[1.0, 2.0], targets=Cells(0.6), bounds=[(0, 3)] * 2,
+        context_bounds=[(0, 1)], n_candidates=20, random_state=0,
+    ).start()  # fmt: skip
+    sizes = search._model.process.sizes
+    assert sizes[:, 0].tolist() == [0.0] * len(sizes)
+    expected = np.repeat([0.0, 0.4, 0.6, 1.0], 2).reshape(-1, 2)
+    np.testing.assert_allclose(np.unique(sizes[:, 1:], axis=0), expected)

@@ -26,7 +26,11 @@ from skgpb import (
 )
 from skgpb.domains import Box
 from skgpb.exceptions import LimitWarning
-from skgpb.optimizers._feasibility import AnswerWithOutcomes, probability_between
+from skgpb.optimizers._feasibility import (
+    AnswerWithOutcomes,
+    OutcomeConstraints,
+    probability_between,
+)
 from skgpb.plotting import RegretDisplay
 from skgpb.surrogate.exactness import with_smoothness
 
@@ -238,6 +242,20 @@ def test_where_no_limit_can_hold_the_least_beyond_is_recommended(context):
     best = optimizer.recommend(context=context)
     assert best.points[0, -1] < 0.1
     assert optimizer.predict_within_limits(best.points)[0] < 1e-9
+
+
+@pytest.mark.parametrize("best", [1.0, 0.02, 0.0101, 0.0099, 0.004, 1e-9])
+def test_the_setting_that_holds_most_probably_is_never_hopeless(best):
+    shares = np.array([1.0, 0.9, 0.51, 0.49, 0.1, 0.01, 0.0])
+
+    class Known(OutcomeConstraints):
+        def probability(self, rows):
+            return best * shares[: len(rows)]
+
+    hopeless = Known([]).hopeless_mask(np.zeros((7, 1)))
+    expected = best * shares < min(defaults.HOPELESS_OF_LIMITS, 0.5 * best)
+    assert hopeless.tolist() == expected.tolist() and not hopeless[:3].any() and hopeless[-1]
+    assert Known([]).hopeless_mask(np.zeros((0, 1))).tolist() == []
 
 
 def test_a_missing_measurement_is_only_missing_there():

@@ -8,6 +8,7 @@ from reference.stooo import stooo
 from reference.tree import quadrature, representatives
 
 from skgpb.optimizers import StoOOOptimizer
+from skgpb.optimizers import stooo as module
 
 N_ROUNDS = 60
 
@@ -197,3 +198,21 @@ def test_what_cannot_be_played_is_refused_in_the_run_as_at_its_start(nonsense):
         optimizer.set_params(**nonsense)
     assert optimizer.get_params()["reward_range"] == (0.0, 1.0)
     assert optimizer.tell(cell, 0.5).ask() is not None
+
+
+def test_a_cell_of_a_size_is_sought_from_the_centres_of_all_cells_with_an_answer(monkeypatch):
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0), (2.0, 4.0)], variation=(3.0, 0.8))
+    answered = set()
+    for i in range(9):
+        query = optimizer.ask()
+        answered.add(tuple(np.mean([query.lower, query.upper], axis=0)))
+        optimizer.tell(query, (i % 4) / 4)
+
+    def place(worth, seen, *given):
+        assert {tuple(row) for row in seen} == answered
+        return real(worth, seen, *given)
+
+    real = module.place_best_cell
+    monkeypatch.setattr(module, "place_best_cell", place)
+    found = optimizer.recommend(side=[0.25, 0.5])
+    np.testing.assert_allclose(np.subtract(found.upper, found.lower), [0.25, 0.5])

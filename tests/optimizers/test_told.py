@@ -392,3 +392,11 @@ def test_honest_answers_are_no_penalties(seed):
                 query = optimizer.ask()
                 optimizer.tell(query, float(f(query.points[0, 0])))
         assert not [each for each in said if "penalty" in str(each.message)]
+
+
+def test_queries_and_rows_may_stand_in_one_list():
+    search = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, random_state=0).fit(X, Y)
+    query, row = search.ask(), [0.25, 0.75]
+    one, other = search.predict_query([query]), search.predict_query([row])
+    assert_allclose(search.predict_query([query, row]), [*one, *other])
+    assert_allclose(search.predict_query((row, query, row)), [*other, *one, *other])

@@ -251,3 +251,14 @@ def test_points_of_a_cell_are_compared_with_its_centre_alone(space):
     # The farthest points are the corners, nothing is known of them.
     expected = np.sqrt(2.0 - 2.0 * np.exp(-0.5 * 6 * 0.5**2 / 0.3**2))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3, 6])
+def test_the_largest_deviation_is_found_at_each_of_five_places(d):
+    alternate = np.where(np.arange(d) % 2, -1.0, 1.0)
+    for place in (np.zeros(d), np.ones(d), -np.ones(d), alternate, -alternate):
+
+        def narrow(t, place=place):
+            return np.maximum(0.01 - np.abs(t - place).max(axis=1), 0.0)
+
+        assert largest_within(narrow, d) == 0.01

@@ -57,15 +57,6 @@ def test_a_port_that_is_taken_is_said(tmp_path, capsys):
     assert "no.such.host.invalid" in capsys.readouterr().err
 
 
-def test_what_cannot_be_an_experiment_is_said_before_anything_is_served(tmp_path, capsys):
-    damaged = tmp_path / "damaged.skgpb"
-    damaged.write_bytes(b"no run")
-    for path in (damaged, tmp_path / "nowhere" / "run.skgpb"):
-        assert main(["app", str(path)]) == 2
-        out, err = capsys.readouterr()
-        assert out == "" and err.startswith("skgpb: error: ") and err.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("host", "warned"),
     [("127.0.0.1", False), ("localhost", False), ("::1", False), ("0.0.0.0", True), ("lab", True)],

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 from columns import COLUMNS, NAN
 
-from skgpb.lab.cli.features import FeatureLimits, describe_group, describe_side, side_limits
+from skgpb.lab.cli.features import (
+    FeatureLimits,
+    box_limits,
+    describe_group,
+    describe_side,
+    side_limits,
+)
 from skgpb.lab.cli.where import Condition, quote_column
 from skgpb.lab.cli.words import chances, count, number, percent, shell_quote
-from skgpb.lab.datasets.columns import Column
-from skgpb.lab.tables.conditions import Categories, Range
+from skgpb.lab.datasets.columns import Column, Unreadable
+from skgpb.lab.tables.conditions import Categories, Range, Subgroup
 
 
 @pytest.mark.parametrize(
@@ -169,6 +175,55 @@ def test_a_condition_selects_the_rows_of_which_it_is_true(seed):
     assert Condition(f"not ({text})").rows(COLUMNS).tolist() == refused
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("x = 'odd'", [2]),
+        ("x != 'odd'", [0, 3, 4]),
+        ("not x = 'odd'", [0, 3, 4]),
+        ("not x != 'odd'", [2]),
+        ("x = 'none'", []),
+        ("x <> 'none'", [0, 2, 3, 4]),
+        ("x in ('odd', 'even')", [2, 3]),
+        ("x not in ('odd', 'even')", [0, 4]),
+        ("x in (5, 'even')", [3, 4]),
+        ("x < 5", [0]),
+        ("not x < 5", [4]),
+        ("x is missing", [1, 2, 3]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["numbers", "dates"])
+def test_cells_that_cannot_be_read_are_compared_as_texts(text, rows, kind):
+    values = np.array([3.0, NAN, NAN, NAN, 5.0])
+    odd = {2: Unreadable("odd", "no number"), 3: Unreadable("even", "no number")}
+    column = Column("x", kind, values, unreadable=odd)
+    if kind == "dates":
+        text = text.replace("5", "'1970-01-06'")
+    assert np.flatnonzero(Condition(text).rows({"x": column})).tolist() == rows
+    other = Column("x", kind, values)
+    with pytest.raises(ValueError, match="with 'odd'"):
+        Condition("x = 'odd'").rows({"x": other})
+    with pytest.raises(ValueError, match="with 'odd'"):
+        Condition("x < 'odd'").rows({"x": column})
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_ranges_of_categories_with_an_order_are_said_as_categories(missing):
+    shop = Column("shop", "texts", np.array([0.0, 1, 2, 3, NAN]), tuple("abcd"))
+    box = Subgroup((("age", Range(20.0, None)), ("shop", Range(1.0, 3.0, "left", missing))))
+    for order, names in (((), ["age", "shop"]), (["shop", "town", "age"], ["shop", "age"])):
+        limits = box_limits([shop, COLUMNS["age"]], box, order, ["shop"])
+        assert [limit.column.name for limit in limits] == names
+        side = limits[names.index("shop")]
+        assert (side.among, side.missing) == (("b", "c"), missing)
+        assert (limits[names.index("age")].low, limits[names.index("age")].among) == (20.0, None)
+    box = Subgroup((("shop", Categories(("a", "d"), missing)),))
+    for neighbours in ((), ["shop"]):
+        (side,) = box_limits([shop], box, neighbours=neighbours)
+        assert side.among == ("a", "d")
+    assert describe_group([side]) == f"shop a, d{', or missing' * missing}"
+
+
 NUMBERS = Column("hours worked", "numbers", np.array([4.0, 2.5, NAN, 7.0, 8.0, 7.0, 31.0, 2.5]))
 SIDED = {
     "numbers": NUMBERS,
@@ -281,17 +336,19 @@ def test_names_are_quoted_where_they_are_no_words(name, written):
 
 
 def test_numbers_and_shares_are_written_for_people():
-    assert [number(x) for x in (0.0, 1234.5678, 1234567.8, 999999.4, 1e12, -0.00001234, 2.0)] == [
-        "0", "1,234.57", "1,234,570", "999,999", "1e+12", "-1.234e-05", "2",
-    ]  # fmt: skip
+    written = {
+        0.0: "0", 1234.5678: "1,234.57", 1e6: "1,000,000", 1234567.8: "1,234,570",
+        999999.4: "999,999", 1e12: "1e+12", -0.00001234: "-1.234e-05", 2.0: "2",
+    }  # fmt: skip
+    assert {x: number(x) for x in written} == written
     assert [number(x, 3) for x in (1234.0, 999.6, -1000.0, 0.12345)] == [
         "1,230",
         "1e+03",
         "-1,000",
         "0.123",
     ]
-    assert [percent(x) for x in (0.0, 0.01234, 0.0999, 0.1, 0.123456, 1.0)] == [
-        "0 %", "1.2 %", "10 %", "10 %", "12.35 %", "100 %",
+    assert [percent(x) for x in (0.0, 0.01234, 0.0954, 0.0999, 0.1025, 0.123456, 1.0)] == [
+        "0 %", "1.2 %", "9.5 %", "10 %", "10.25 %", "12.35 %", "100 %",
     ]  # fmt: skip
     assert [chances(x) for x in (0.0, 0.0099, 0.01, 0.5, 0.994, 0.995, 1.0)] == [
         "less than 1 %", "less than 1 %", "1 %", "50 %", "99 %", "more than 99 %", "more than 99 %",

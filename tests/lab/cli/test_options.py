@@ -95,6 +95,14 @@ def test_the_table_has_every_option(capsys):
         assert f"[{option}" in shown or f" {option} " in shown
 
 
+def test_searches_in_which_an_option_works_are_named_shortly():
+    assert searches_with("--noise") == "--budget"
+    assert searches_with("--stop-within") == "--budget or --epsilon"
+    assert searches_with("--plot") == "searches without --sql"
+    assert searches_with("--save-rows") == "searches without --epsilon or --sql"
+    assert searches_with("--group") == "searches without --budget or --epsilon or --sql"
+
+
 @pytest.mark.parametrize("route", Route)
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_changes_something_or_is_refused(option, route, folder, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from datetime import date
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skgpb.lab.cli import html_report
 from skgpb.lab.cli.averaged import AskedFinding, _matters
 from skgpb.lab.cli.counted import SCOPE, CountedFinding
 from skgpb.lab.cli.database_pictures import (
@@ -85,11 +87,37 @@ def test_a_report_has_the_group_its_averages_and_the_verdict():
     assert entries["new_rows_interval"] == [28.5, 31.25] and entries["p_value"] == 0.005
 
 
+def test_averages_of_a_headline_and_a_remark_have_four_digits():
+    rounded = counted(
+        new_rows_average=30.12345, new_rows_interval=[28.98765, 31.0],
+        counted_average_of_table=2e5 / 3,
+    )  # fmt: skip
+    said = "average 30.12 (28.99 to 31 with 95 % probability), all rows 66,670."
+    assert rounded.headline[0].endswith(said)
+    ((remark,),) = counted(outliers_count_as=[-5.12345, 60.98765]).remarks
+    assert "they count as -5.123 or 60.99. As" in remark
+
+
 @pytest.mark.parametrize("luck", [None, -0.5, 0.0])
 def test_luck_is_named_only_if_there_is_any(luck):
     assert "luck" not in dict(counted(luck=luck).statements)["average of these rows"]
     same = counted(new_rows_average=31.41592651)
     assert "luck" not in dict(same.statements)["average of these rows"]
+
+
+def test_groups_of_other_sizes_are_listed_below_the_group():
+    sizes = [
+        {"n_members": 1200, "group": "shop x", "new_rows_average": 31.98765,
+         "new_rows_interval": [30.12345, 32.5]},
+        {"n_members": 1, "group": "hour 3", "new_rows_average": None, "new_rows_interval": None},
+    ]  # fmt: skip
+    lines = counted(sizes=sizes).statements
+    assert lines[-3:-1] == [
+        ("other sizes", "1,200 rows, shop x: new rows 31.99 (30.12 to 32.5)"),
+        ("", "1 row, hour 3: too few rows to say what new ones average"),
+    ]
+    assert counted(sizes=sizes, n_members=1000).statements[-2][0] == "average of these rows"
+    assert counted(sides={}).conclusion == counted().headline
 
 
 def test_a_group_by_chance_and_the_whole_table_are_called_so():
@@ -138,6 +166,23 @@ def test_codes_and_rows_that_belong_together_are_remarked():
     (code,), (together,) = counted(missing_code=9999.0, together="Rows repeat.").remarks
     assert code.startswith("9,999 is often the value of sales") and together == "Rows repeat."
     assert code.endswith("--where sales != 1")
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_page_has_what_is_printed_and_its_pictures(tmp_path, n, monkeypatch):
+    monkeypatch.setattr(html_report, "_figure", lambda panel: f"[{panel.caption}]")
+    panels = [Panel(lambda ax: None, f"picture {i}") for i in range(n)]
+    found = counted(together="Rows < repeat.")
+    html_report.write_page(found, panels, str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert ("<h2>Pictures</h2>" in page) == ("[picture 0]\n[picture 1]" in page) == (n > 0)
+    assert "<p>Rows &lt; repeat.</p>" in page and "A method." in page
+    assert "<title>Highest average of sales</title>" in page
+    for name, text in found.statements:
+        code = f"<code>{text}</code>" if name.startswith("exactly") else html.escape(text)
+        assert f"<dt>{name.strip()}</dt><dd>{code}</dd>" in page
+    for line in found.conclusion:
+        assert f"<p>{line}</p>" in page
 
 
 # -- searches that ask ----------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Blocks of answers, days, operators and batches, through everything that changes an experiment."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.blocks import describe_shift
+from skgpb.lab.experiments.blocks import blocks_in, describe_shift
 from skgpb.lab.experiments.export import write_table
 
 SIDES = ["heat=20:90", "oil=A,B"]
@@ -241,3 +242,26 @@ def test_rows_of_a_long_table_are_taken_together_however_the_run_is_repeated(tmp
         assert Experiment(tmp_path / run_name).ask() == run.ask()
         run.undo()
         assert len(run.history()) >= 110
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_shifts_of_blocks_are_from_the_average_of_these_blocks(direction):
+    """Means and standard deviations are those of draws from the posterior of the shifts."""
+    rng, sign = np.random.default_rng(0), -1.0 if direction == "minimize" else 1.0
+    means, root = rng.normal(size=3), rng.normal(size=(3, 3))
+    process = SimpleNamespace(effects=lambda n: (means[:n], root @ root.T))
+    run = SimpleNamespace(
+        blocks={"Ann": 1, "Ben": 2, "Cy": 3}, sign=SimpleNamespace(convert=lambda x: sign * x)
+    )
+    events = [("ask", 0), *(("tell", 0, 0, 0, name) for name in ["Ann", "Cy", "Ann"]), ("tell", 0)]
+    optimizer = SimpleNamespace(run_=run, _model=SimpleNamespace(process=process), _events=events)
+    found = blocks_in(optimizer)
+    draws = means + rng.normal(size=(200_000, 3)) @ root.T
+    draws -= draws.mean(axis=1, keepdims=True)
+    assert [each["block"] for each in found] == ["Ann", "Ben", "Cy"]
+    assert [each["n_answers"] for each in found] == [2, 0, 1]
+    apart = sign * (means - means.mean())
+    np.testing.assert_allclose([each["mean"] for each in found], apart)
+    np.testing.assert_allclose([each["std"] for each in found], draws.std(axis=0), rtol=0.02)
+    run.blocks = {}
+    assert blocks_in(optimizer) == []

@@ -165,6 +165,25 @@ def test_campaigns_that_cannot_be_are_refused(tmp_path, campaigns, budget, messa
     assert not any(tmp_path.iterdir())
 
 
+def test_amounts_are_all_values_of_a_side(tmp_path):
+    sides = ["tv=0:4:int", "web=2:3:int", "mail=0:2:0.5", "shop=1,5,9", "one=0:1:1"]
+    ads = Campaigns.create(tmp_path / "ads.skgpb", sides, 50)
+    assert ads.status()["campaigns"] == {
+        "tv": [0.0, 1.0, 2.0, 3.0, 4.0],
+        "web": [2.0, 3.0],
+        "mail": [0.0, 0.5, 1.0, 1.5, 2.0],
+        "shop": [1.0, 5.0, 9.0],
+        "one": [0.0, 1.0],
+    }
+    for ends, n in (("0:200", 201), ("0:201", 202)):
+        side, path = [f"a={ends}:int"], tmp_path / f"{n}.skgpb"
+        if n > 201:
+            with pytest.raises(ValueError, match=f"a has {n} amounts, and a campaign has at most"):
+                Campaigns.create(path, side, 50)
+        else:
+            assert len(Campaigns.create(path, side, 50).status()["campaigns"]["a"]) == n
+
+
 def test_files_of_another_kind_are_refused(ads, tmp_path):
     with pytest.raises(ValueError, match="exists already"):
         Campaigns.create(ads.path, CAMPAIGNS, 20)

@@ -485,6 +485,17 @@ def test_columns_that_no_record_can_store_are_named(tmp_path):
     assert len(run.history()[0]["measured"]) == 100
 
 
+@pytest.mark.parametrize("first", ["<", "<=", "\u2264", ">", ">=", "\u2265"])
+@pytest.mark.parametrize("second", ["<", "<=", "\u2264", ">", ">=", "\u2265"])
+def test_two_ends_of_a_limit_are_both_below_what_follows(first, second):
+    text = f"6 {first} pH {second} 8"
+    if first in "<=\u2264" and second in "<=\u2264":
+        assert read_limits([text], []) == {"pH": (6.0, 8.0)}
+    else:
+        with pytest.raises(ValueError, match="a limit must be NAME < NUMBER"):
+            read_limits([text], [])
+
+
 PASSED = """heat,time,yield,passed
 30,10,30,yes
 80,50,80,no

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 
+from skgpb import GPUCBOptimizer
 from skgpb.exceptions import LimitWarning
 from skgpb.lab.cli.commands import main
 from skgpb.lab.experiments import Experiment
@@ -125,6 +126,38 @@ def test_the_shell_says_what_is_beyond_or_not_known(tmp_path, capsys):
     assert "warning: impA + impB has a limit and was not measured for query 2" in said.err
     main(["history", file])
     assert "beyond a limit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_best_answer_is_within_the_limits_if_any_is(tmp_path, direction):
+    run = begun(tmp_path, ["peak < 70"], direction=direction)
+    sign = -1 if direction == "minimize" else 1
+    results = [(9, 80), (8, None), (5, 60), (8.5, None), (3, 50), (6, 60), (20, 90)]
+    best = None
+    for i, (answer, peak) in enumerate(results):
+        measured = {} if peak is None else {"peak": peak}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LimitWarning)
+            run.tell(sign * answer, at={"heat": 30 + i, "time": 20}, measured=measured)
+        order = {True: 0, None: 1, False: 2}
+        known = [(None if p is None else p < 70, a) for a, p in results[: i + 1]]
+        best = min(known, key=lambda each: (order[each[0]], -each[1]))
+        found = run.best()["best_answer"]
+        assert (found["within_limits"], found["answer"]) == (best[0], sign * best[1])
+
+
+@pytest.mark.parametrize("regret", ["simple", "cumulative"])
+def test_a_limit_that_is_taken_back_leaves_a_search_without_one(tmp_path, regret):
+    path = tmp_path / "run.skgpb"
+    GPUCBOptimizer(bounds={"x": (0, 1)}, regret=regret, random_state=0).start().save(path)
+    run = Experiment(path)
+    run.change(limits=["peak < 3"])
+    is_same = isinstance(run.optimizer, GPUCBOptimizer)
+    assert is_same == (regret == "cumulative")
+    assert run.optimizer.limits == {"peak": (None, 3.0)}
+    run.change(limits=[])
+    assert type(run.optimizer) is GPUCBOptimizer and run.optimizer.limits is None
+    assert run.optimizer.regret == regret
 
 
 def test_with_three_settings_and_a_limit_it_is_said_why_nothing_is_said_of_stopping(tmp_path):

@@ -13,7 +13,14 @@ from skgpb.domains import Cells
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import as_csv, write_table
 from skgpb.lab.experiments.records import today
-from skgpb.lab.experiments.table import ERROR, NUMBER, STATUS, WRITTEN, read_answers
+from skgpb.lab.experiments.table import (
+    ERROR,
+    NUMBER,
+    STATUS,
+    WRITTEN,
+    notebook_columns,
+    read_answers,
+)
 
 FORMATS = ["csv", "german.csv", "xlsx"]
 # Texts that a spreadsheet, or a reader of tables, takes for something else.
@@ -495,3 +502,20 @@ def test_a_skipped_query_is_no_failure(tmp_path):
     assert run.ask()[0]["params"] != skipped["params"]
     assert run.undo()["status"] == "skipped"
     assert run.pending()[0]["params"] == skipped["params"]
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_columns_of_a_notebook_have_names_of_their_own(n):
+    class Taken(set):
+        n_asked = 0
+
+        def __contains__(self, name):
+            self.n_asked += 1
+            assert self.n_asked < 100  # it ends
+            return super().__contains__(name)
+
+    taken = Taken(f"{'notebook ' * i}note" for i in range(n))
+    names = notebook_columns(taken)
+    assert names["note"] == f"{'notebook ' * n}note" and names["number"] == "number"
+    assert not set(names.values()) & set(taken) and len(set(names.values())) == len(names)
+    assert notebook_columns({"notebook note"})["note"] == "notebook notebook note"

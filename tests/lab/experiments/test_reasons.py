@@ -1,8 +1,11 @@
 """Why a setting is suggested."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments import Experiment, reasons
+from skgpb.lab.experiments.sides import format_estimate
 
 BOUNDS = {"temperature": (20.0, 80.0), "solvent": ["DMF", "THF", "water"]}
 
@@ -41,6 +44,33 @@ def test_the_nearest_is_the_one_with_the_smallest_mean_distance(tmp_path):
     assert found["nearest"]["answer"] == float(nearest)
     solvent = {1: "DMF", 2: "THF"}[nearest]
     assert ("solvent" in found["nearest"]["differs"]) == (here["solvent"] != solvent)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("level", [-90.0, 0.0, 90.0])
+def test_why_is_said_by_what_is_expected_and_possible(monkeypatch, direction, level):
+    """Within a quarter of the standard deviation alike, within two of them possible."""
+    near = {"differs": ["heat"], "query": 1, "answer": 1.0, "distance": 0.1}
+    monkeypatch.setattr(reasons, "nearest", lambda *given: near)
+    sign = -1.0 if direction == "minimize" else 1.0
+    best, search = {"mean": level, "std": 8.0}, SimpleNamespace(direction=direction)
+    for worse, said in (
+        (0.2, "nearly as"),
+        (1.0, "little is known"),
+        (1.9, "little"),
+        (2.1, "says"),
+    ):
+        entry = SimpleNamespace(number=3, cost=None if worse < 2 else 4.0)
+        mean = level - sign * worse * 8.0
+        found = reasons.reason(entry, (mean, 8.0), search, [], [], best)
+        assert said in found["why"] and (found["mean"], found["std"]) == (mean, 8.0)
+        assert ("it may be" in found["why"]) == (1 <= worse < 2)
+        if said == "little":
+            assert found["why"].endswith(f"it may be {format_estimate(mean + sign * 16.0, 8.0)}")
+        assert ("for what it costs" in found["why"]) == (worse > 2)
+    assert "as good" in reasons.reason(entry, (level, 8.0), search, [], [], best)["why"]
+    near["differs"] = []
+    assert "once more" in reasons.reason(entry, (level, 8.0), search, [], [], best)["why"]
 
 
 @pytest.mark.slow

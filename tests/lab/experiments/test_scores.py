@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import write_table
+from skgpb.lab.experiments.pictures import draw_trade_offs
 from skgpb.lab.experiments.scores import Score, desirability
 from skgpb.lab.experiments.trade_offs import hypervolume, pareto_mask
 
@@ -76,6 +77,39 @@ def test_nothing_but_arithmetic_is_read(text):
         return
     with pytest.raises(ValueError, match="score"):
         Score(text)
+
+
+def test_only_numbers_have_a_score():
+    score = Score('2*a + "b c"')
+    assert score({"a": 1, "b c": 0.5, "d": None}) == 2.5
+    for wrong in (True, None, [1], {}):
+        with pytest.raises(ValueError, match="a must be a number"):
+            score({"a": wrong, "b c": 0.5})
+    with pytest.raises(ValueError, match="needs b c"):
+        score({"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2 + sqr(a)", "there is no function 'sqr' at letter 5, did you mean sqrt"),
+        ("desirabilty (a, 1, 2)", "there is no function 'desirabilty' at letter 1, did you mean d"),
+        ("qqq(a)", "there is no function 'qqq' at letter 1"),
+        ("a b(c)", "there is no function 'b' at letter 3"),
+        ("a b", "found 'b' at letter 3"),
+    ],
+)
+def test_functions_that_do_not_exist_are_named(text, said):
+    with pytest.raises(ValueError, match="score") as error:
+        Score(text)
+    assert said in str(error.value) and ("did you mean" in said) == ("did you" in str(error.value))
+
+
+def test_a_single_result_has_no_compromises(run):
+    run.tell(at={"heat": 40, "oil": "A"}, measured={"yield": 30, "cost": 5})
+    assert run.trade_offs() is None
+    run.tell(at={"heat": 50, "oil": "A"}, measured={"yield": 40, "cost": 6})
+    assert run.trade_offs()["best"] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -311,3 +345,34 @@ def test_what_a_score_needs_may_be_measured_later(tmp_path):
     with pytest.raises(ValueError, match="the score 'yield - purity/10' needs yield"):
         run.tell(query=2)
     assert Experiment(run.path).tell(query=1, measured={"purity": 90})["answer"] == 31.0
+
+
+@pytest.mark.parametrize("beyond", [[], [3], [3, 4]])
+def test_compromises_are_drawn_apart_from_other_results(beyond):
+    figure = pytest.importorskip("matplotlib.figure")
+    found = {
+        "names": ["yield", "cost", "pH"], "queries": [1, 2, 3, 4, 5], "best": [1, 2],
+        "values": [[5.0, 1.0, 7], [9.0, 3.0, 7], [8.0, 4.0, 7], [2.0, 5.0, 7], [1.0, 6.0, 7]],
+        "larger_is_better": [True, False, True], "beyond": beyond,
+    }  # fmt: skip
+    ax = figure.Figure(figsize=(6, 4)).subplots()
+    draw_trade_offs(ax, found)
+    drawn = {line.get_label(): list(zip(*line.get_data(), strict=True)) for line in ax.lines}
+    others = [
+        row
+        for row, query in ((found["values"][q - 1], q) for q in (3, 4, 5))
+        if query not in beyond
+    ]
+    expected = {
+        "results": [tuple(row[:2]) for row in others],
+        "best compromises": [(5.0, 1.0), (9.0, 3.0)],
+    }
+    if beyond:
+        expected["beyond a limit"] = [tuple(found["values"][q - 1][:2]) for q in beyond]
+    assert drawn == expected
+    assert [text.get_text() for text in ax.texts] == ["1", "2"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "yield (more is better)",
+        "cost (less is better)",
+    )
+    assert len(ax.get_legend().get_texts()) == len(expected)

@@ -7,7 +7,14 @@ from scipy import stats
 
 from skgpb.domains import Angle
 from skgpb.lab.experiments import Experiment
-from skgpb.lab.experiments.sides import ROUNDING, Side, format_list, values_in
+from skgpb.lab.experiments.sides import (
+    MOST_VALUES,
+    ROUNDING,
+    Side,
+    format_list,
+    format_percent,
+    values_in,
+)
 from skgpb.lab.experiments.texts import split_pair
 
 # Levels as they are called where the settings come from.
@@ -193,3 +200,28 @@ def test_an_experiment_has_an_angle(regions, tmp_path):
     if not regions:
         ends = [run.expect({"wind": each, "x": 0.5})["mean"] for each in (0, 360)]
         assert ends[0] == pytest.approx(ends[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_a_side_has_so_many_steps_at_any_scale(scale):
+    for n in (1, 7, MOST_VALUES, MOST_VALUES + 1):
+        text = f"x=0:{n * scale!r}:{scale!r}"
+        if n > MOST_VALUES:
+            with pytest.raises(ValueError, match=f"at least a {MOST_VALUES}th of it"):
+                Side.parse(text)
+        else:
+            assert Side.parse(text).kind == "range"
+
+
+@pytest.mark.parametrize("ends", [(), (1,), (1, 2, 3)])
+def test_a_pair_has_two_ends(ends):
+    with pytest.raises(ValueError, match=r"x must be a pair \(low, high\) or a list, got \("):
+        Side.of("x", ends)
+
+
+def test_only_nothing_and_everything_are_written_as_such():
+    written = {
+        0.0: "0 %", 1e-9: "below 1 %", 0.0099: "below 1 %", 0.01: "1 %", 0.015: "2 %",
+        0.5: "50 %", 0.985: "98 %", 0.99: "99 %", 0.9901: "above 99 %", 1.0: "100 %",
+    }  # fmt: skip
+    assert {p: format_percent(p) for p in written} == written

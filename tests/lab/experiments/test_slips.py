@@ -1,10 +1,14 @@
 """Answers that are probably slips of the pen are asked about, and found later."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
+from skgpb import GPUCBOptimizer, defaults
 from skgpb.lab.cli import main
-from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments import Experiment, judge
 from skgpb.lab.experiments.judge import slip, surprise
 
 SLIPS = {"point forgotten": 10.0, "point displaced": 0.1}
@@ -149,3 +153,75 @@ def test_what_else_is_measured_is_asked_about_too(tmp_path, capsys):
     assert main(["tell", str(path), "--measured", *pairs]) == 0
     warned = capsys.readouterr().err
     assert "yield = 7.1 is unusual" in warned and "perhaps 60.5 was meant" in warned
+
+
+@pytest.mark.parametrize("noise", [None, 0.5])
+@pytest.mark.parametrize("kernel", [None, RBF(0.3, "fixed")])
+def test_only_what_is_learned_is_uncertain_when_an_answer_is_judged(
+    tmp_path, monkeypatch, noise, kernel
+):
+    alpha = None if noise is None else noise**2
+    search = GPUCBOptimizer(bounds={"x": (0, 1)}, alpha=alpha, kernel=kernel, random_state=0)
+    search.start().save(tmp_path / "run.skgpb")
+    run, seen = Experiment(tmp_path / "run.skgpb"), []
+
+    def refit(K, noise, y, spreads):
+        seen.append(list(spreads))
+        return real(K, noise, y, spreads)
+
+    real = judge.leave_one_out_refit
+    monkeypatch.setattr(judge, "leave_one_out_refit", refit)
+    for i in range(7):
+        run.tell(float(i % 3), at={"x": i / 7})
+    run.questionable()
+    amplitude = defaults.AMPLITUDE_SPREAD if kernel is None else 0.0
+    assert seen[0] == [amplitude, defaults.NOISE_SPREAD if noise is None else 0.0]
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_an_answer_is_judged_by_what_all_others_let_expect(tmp_path, direction):
+    """With a given kernel and noise: the prediction of a run without this answer."""
+    rng = np.random.default_rng(0)
+    x = rng.permutation(np.linspace(0, 1, 9))
+    y = (5.0 + np.sin(6.0 * x) + 0.05 * rng.normal(size=9)).round(3)
+    y[4] *= 10.0
+
+    def begun(name, rows):
+        search = GPUCBOptimizer(
+            bounds={"x": (0, 1)}, kernel=25.0 * RBF(0.3), optimizer=None, normalize_y=False,
+            alpha=0.01, direction=direction, random_state=0,
+        )  # fmt: skip
+        search.start().save(tmp_path / name)
+        run = Experiment(tmp_path / name)
+        for i in rows:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run.tell(float(y[i]), at={"x": float(x[i])})
+        return run
+
+    (found,) = begun("all.skgpb", range(9)).questionable()
+    assert (found["query"], found["answer"], found["meant"]) == (5, y[4], y[4] / 10.0)
+    others = begun("others.skgpb", [i for i in range(9) if i != 4])
+    expected = others.expect({"x": float(x[4])})
+    half = 1.96 * np.sqrt(expected["std"] ** 2 + 0.01)
+    ends = [expected["mean"] - half, expected["mean"] + half]
+    np.testing.assert_allclose(found["expected"], ends, rtol=1e-6)
+    assert begun("right.skgpb", [i for i in range(9) if i != 4]).questionable() == []
+
+
+def test_repeats_say_how_far_answers_scatter(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], seed=0)
+    groups = {0.1: [1.0, 1.5, 0.75], 0.5: [3.0, 3.25], 0.9: [2.0]}
+    for x, answers in groups.items():
+        for answer in answers:
+            run.tell(answer, at={"x": x})
+    found = run.replicates()
+    assert [each["queries"] for each in found] == [[1, 2, 3], [4, 5]]
+    for each, answers in zip(found, groups.values(), strict=False):
+        assert each["answers"] == answers and each["mean"] == pytest.approx(np.mean(answers))
+        assert each["spread"] == pytest.approx(np.std(answers, ddof=1))
+    squares = [sum((np.array(each) - np.mean(each)) ** 2) for each in groups.values()]
+    assert run.best()["scatter"] == pytest.approx(np.sqrt(sum(squares) / 3))
+    known = Experiment.create(tmp_path / "known.skgpb", ["x=0:1"], noise=0.5)
+    known.tell(1.0, at={"x": 0.5})
+    assert known.best()["scatter"] == pytest.approx(0.5)

@@ -107,6 +107,32 @@ def test_what_is_too_long_is_refused_before_it_can_never_be_opened_again(tmp_pat
     assert len(Experiment(run.path).history()[0]["measured"]) == MOST_COLUMNS
 
 
+@pytest.mark.parametrize("n", [LONGEST, LONGEST + 1])
+def test_names_of_people_may_be_as_long_as_other_texts(tmp_path, n):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"])
+    run.tell(1.0, at={"x": 0.5})
+    if n > LONGEST:
+        with pytest.raises(ValueError, match=f"by must be a name of at most {LONGEST} letters"):
+            run.annotate(1, note="a", by="b" * n)
+        assert run.changes() == [] and not run.history()[0]["note"]
+    else:
+        run.annotate(1, note="a", by="b" * n)
+        run.annotate(1, note="c", by="b" * n)
+        assert run.changes()[0]["by"] == "b" * n
+
+
+def test_long_cells_of_a_table_are_cut_and_columns_with_long_names_left_out(tmp_path):
+    table, names = tmp_path / "t.csv", ["a" * LONGEST, "b" * (LONGEST + 1)]
+    cells = ["c" * (LONGEST + 5), "short"]
+    table.write_text(
+        "\n".join([",".join(["x", "y", "text", *names]), f"0.5,1,{','.join([*cells, cells[1]])}"])
+    )
+    with pytest.warns(UserWarning, match="1 columns of .* are left out"):
+        run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="y", data=table)
+    (entry,) = Experiment(run.path).history()
+    assert entry["measured"] == {"text": cells[0][:LONGEST], names[0]: "short"}
+
+
 def test_a_cleaned_text_is_xml():
     everything = "".join(map(chr, [*range(0x3000), *range(0xD000, 0x11000), 0x1F389]))
     text = clean_text(everything).replace("&", "").replace("<", "").replace("]]>", "")
