@@ -295,6 +295,35 @@ READ_NOISE = 6.0
 # Standard deviation of the logarithm of this noise variance.
 READ_NOISE_SPREAD = 1.5
 
+# -- earlier campaigns ------------------------------------------------------------------------
+
+# Prior weights of the correlations of a campaign with an earlier one; 0 stands for all of them.
+CORRELATIONS = {
+    -0.95: 0.05,
+    -0.6: 0.05,
+    0.0: 0.3,
+    0.4: 0.1,
+    0.7: 0.15,
+    0.9: 0.15,
+    0.97: 0.1,
+    1.0: 0.1,
+}
+# Probability that a campaign is like no earlier one above which the earlier ones do not count.
+CAMPAIGNS_OFF = 0.5
+# Probability below which they count again.
+CAMPAIGNS_BACK = 0.1
+# Largest number of answers with which earlier campaigns count.
+MOST_WITH_CAMPAIGNS = 60
+# Largest number of answers of an earlier campaign that are used, evenly spread in their order.
+MOST_OF_CAMPAIGN = 400
+# Largest number of kernels for an earlier campaign.
+CAMPAIGN_SHAPES = 6
+# Standard deviation of the logarithm of the variance of f, in units of the present answers.
+CAMPAIGN_AMPLITUDE_SPREAD = 2.0
+# Median of the noise variance, and standard deviation of its logarithm.
+CAMPAIGN_NOISE = 0.05
+CAMPAIGN_NOISE_SPREAD = 1.5
+
 # -- tuning of hyperparameters ----------------------------------------------------------------
 
 # Least noise of a score, in units of the standard deviation of all scores.

@@ -38,6 +38,7 @@ from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Diagnosis, Hyperparameters, Model, ModelOptions
+from skgpb.surrogate.models import Models
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
@@ -527,6 +528,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     # -- predicting -------------------------------------------------------------------------
 
+    def _mixture(self) -> Models | None:
+        """Return the models whose average predicts; None for the posterior of the process."""
+        return self._model.mixture
+
     @overload
     def predict(
         self, X: Settings, return_std: Literal[False] = False, return_cov: Literal[False] = False
@@ -570,7 +575,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
-        models = self._model.mixture
+        models = self._mixture()
         if models is None or (return_std and return_cov):
             moments = self.surrogate_.predict(self._rows_of(X), return_std, return_cov)
         else:
@@ -595,7 +600,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Seeds the draws.
         """
         check_is_fitted(self, "bounds_")
-        X, models = self._inputs.points(X), self._model.mixture
+        X, models = self._inputs.points(X), self._mixture()
         run = self.run_
         if models is None:
             rows = self._rows_of(X)
@@ -658,7 +663,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         row_sets = self._row_sets_of(queries)
         run = self.run_
         if not interval:
-            read = self._model.mixture or self._model.process
+            read = self._mixture() or self._model.process
             return run.sign.convert_moments(read.moments(row_sets, std=return_std))
         return run.sign.convert_moments(
             self._model.process.moments(row_sets)

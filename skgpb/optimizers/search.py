@@ -47,6 +47,7 @@ from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
+from skgpb.optimizers._campaigns import CampaignPosterior, read_campaigns
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
     Feasibility,
@@ -55,13 +56,14 @@ from skgpb.optimizers._feasibility import (
     checked_limits,
     outcomes_of_each,
     probability_between,
+    with_means,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs, check_settings
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._places import SideLengths
-from skgpb.optimizers._run import checked_method, history_table
+from skgpb.optimizers._run import AT_START, checked_method, history_table
 from skgpb.optimizers._sets import (
     ANSWERED,
     CostModel,
@@ -74,12 +76,20 @@ from skgpb.optimizers._sets import (
 )
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.changed_box import change_box
-from skgpb.optimizers.round import Round
+from skgpb.optimizers.round import QueryTargetPosterior, Round
+from skgpb.surrogate.campaigns import (
+    CampaignModels,
+    EarlierCampaigns,
+    shapes_alone,
+    shapes_of_campaign,
+)
 from skgpb.surrogate.model import Diagnosis
+from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.utils.locks import locked, reading_log
 from skgpb.utils.typing import (
     Bounds,
     Costs,
+    EarlierAnswers,
     Limits,
     Outcomes,
     Points,
@@ -126,7 +136,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     _query_type: ClassVar[type[Query]] = Arm
     _inputs_type: ClassVar[type[Inputs]] = SetInputs
-    _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_filled", "_spent", "_target_sizes")
+    _kept_fields: ClassVar[tuple[str, ...]] = (
+        "_cache",
+        "_filled",
+        "_spent",
+        "_target_sizes",
+        "_earlier",
+    )
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
         "posterior",
@@ -159,6 +175,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _cost_model: CostModel
     # Cost of all answers since the start.
     _spent: float
+    #: Earlier campaigns; None without any.
+    _earlier: EarlierCampaigns | None = None
 
     # -- the rule ---------------------------------------------------------------------------
 
@@ -207,13 +225,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
-        level, error = self._model.alpha, self._model.model_noise
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        stage, models = self._stage(len(pending)), None
+        expected = self._noises_of(pending) if pending else np.empty(0)
+        if self._earlier is not None:
+            models = self._earlier.models(self._model, row_sets, expected)
+        level, error = models.noise if models else self._model.alpha, self._model.model_noise
         costs, noises = self._cost_model.costs_and_noises(level)
         noises = noises + error
-        row_sets = [self.domain_.rows_of_query(query) for query in pending]
-        stage = self._stage(len(pending))
-        expected = self._noises_of(pending) if pending else noises[:0]
-        known = self._cache.joint_posterior(pending, row_sets, expected)
+        known: QueryTargetPosterior
+        if models is None:
+            known = self._cache.joint_posterior(pending, row_sets, expected)
+        else:
+            known = CampaignPosterior(models, self.domain_.rows)
         return Round.before(known, self._model.process, noises, costs, *stage)
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
@@ -345,6 +369,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
         self.run_.close(query, reward, *self._model.to_user_units(mean, var), False)
+        if self._earlier is not None:
+            self._earlier.update(self._model)
+
+    def _models_with_campaigns(self) -> CampaignModels | None:
+        """Return the models given earlier campaigns; None if these do not count."""
+        return None if self._earlier is None else self._earlier.models(self._model)
+
+    def _mixture(self) -> Models | None:
+        return self._models_with_campaigns() or super()._mixture()
 
     # -- repeats ----------------------------------------------------------------------------
     # The search asks a query again if its answer is suspect, or if no repeat shows yet whether
@@ -360,7 +393,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return run.space is not None and run.space.asked_once
 
     def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
-        if self._answers_are_fixed:
+        if self._answers_are_fixed or self._models_with_campaigns() is not None:
             return None
         again = super()._query_to_replicate(diagnosis)
         unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
@@ -436,10 +469,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         before = sum(when < n_told for when, _, _ in run.failures)
         learned = self._model.schedule.learned_at == run.n_observations
         rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
+        models = self._models_with_campaigns()
+        if models is not None:
+            utility = with_means(utility, lambda rows: models.scaled_moments(rows)[0])
         cache.follow(rng, utility, learned)
 
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
+        if self._earlier is not None and not self._earlier.are_off:
+            return None
         n_initial, run, rewards = self._n_initial, self.run_, self._model.samples.reward
         # Answers that are all equal tell nothing of f: the design grows until they differ.
         while 0 < n_initial <= len(rewards) and all(each == rewards[0] for each in rewards):
@@ -509,12 +547,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if context is not None:
             return self._best_in(context)
         self._refresh()
-        return self._recommendation().target(*self._cache.moments_of_targets)
+        recommendation = self._recommendation()
+        models = recommendation.models
+        if models is None:
+            return recommendation.target(*self._cache.moments_of_targets)
+        return recommendation.target(*models.scaled_moments(self.targets_.rows))
 
     def _recommendation(self) -> Recommendation:
         """Return the recommendation for the present posterior."""
         queries, targets, model = self.domain_, self.targets_, self._model
-        return Recommendation(queries, targets, model, self._feasibility(), self._can_ask_targets)
+        models = self._models_with_campaigns()
+        return Recommendation(
+            queries, targets, model, self._feasibility(), self._can_ask_targets, models
+        )
 
     @property
     def _is_observable(self) -> bool:
@@ -667,6 +712,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
         self._cache.begin_again()
+        if self._earlier is not None:
+            self._earlier.update(self._model)
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -716,7 +763,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             means = gp.moments(self._row_sets_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
         row_sets, kept = self._row_sets_of([*told, best]), self._feasibility().limits_mask
-        means = (self._model.mixture or gp).moments(row_sets)
+        means = (self._mixture() or gp).moments(row_sets)
         values = means[:-1] if kept is None else np.where(kept(row_sets[:-1]), means[:-1], -inf)
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], gp.scale):
@@ -824,6 +871,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
         high) for each name, None for an open end. Pass measured outcomes to :meth:`tell`. Each
         outcome has its own model, see Notes.
+    earlier_campaigns : dict, default=None
+        Answers of earlier campaigns, ``{"2024": (settings, answers)}``, for searches of points with
+        a learned kernel. Settings are dicts, or rows of numbers. Each campaign may have other units
+        and another level. How much it is like the present one is learned, see
+        :doc:`/user_guide/transfer`. These answers are not in ``history_``.
 
     Attributes
     ----------
@@ -910,7 +962,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_candidates: int = 500
     n_initial: int | None = None
     limits: Limits | None = None
+    earlier_campaigns: EarlierAnswers | None = None
 
+    _at_start = AT_START | {"earlier_campaigns"}
     # If the sets change as well, new costs and noise variances are for the run on the new sets.
     _of_sets = frozenset({"cost", "alpha"})
     _parameter_constraints = {
@@ -920,6 +974,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", callable, None],
         "limits": "no_validation",
+        "earlier_campaigns": [Mapping, None],
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -1080,6 +1135,29 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         self._track(self._cache_of(feedback, sets))
+        self._earlier = self._read_earlier_campaigns()
+
+    def _read_earlier_campaigns(self) -> EarlierCampaigns | None:
+        """Return the earlier campaigns with their posteriors; None without any."""
+        run, model = self.run_, self._model
+        given = run.params.earlier_campaigns
+        if not given:
+            return None
+        if (
+            not self._is_observable
+            or model.prior is None
+            or not can_be_averaged(model.process.kernel)
+        ):
+            raise ValueError(
+                "earlier_campaigns needs a search of points with a kernel that is learned, "
+                "kernel=None, without contexts, and without queries and targets of their own; got "
+                f"campaigns {list(given)}"
+            )
+        shapes = [
+            shapes_of_campaign(model, self._functionals_at(points), answers)
+            for points, answers in read_campaigns(given, run.space, self.bounds_, run.sign).values()
+        ]
+        return EarlierCampaigns(shapes, shapes_alone(model))
 
     # -- limits on other outcomes -----------------------------------------------------------
 
@@ -1150,6 +1228,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run = self.run_
         if isinstance(reward, AnswerWithOutcomes):
             check_spelling(reward.outcomes or {}, run.params.limits)
+            if reward.block is not None and self._earlier is not None:
+                raise ValueError(
+                    "block is for searches without earlier_campaigns, whose answers have no random "
+                    f"effects; got block={reward.block!r}"
+                )
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "

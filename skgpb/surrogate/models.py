@@ -127,7 +127,7 @@ class Models:
         densities = []
         rows = functionals.rows if gp.origin is None else functionals.rows - gp.origin
         shared = functionals.share_strata(functionals)
-        thetas = _thetas(gp.kernel, prior)
+        thetas = thetas_around(gp.kernel, prior)
         kernels = [gp.kernel.clone_with_theta(theta) for theta in thetas]
         for weight, change in _shapes(gp.kernel, epsilon == 0.0):
             covariance = covariance_of(of_f(change(gp.kernel)), rows, functionals.offsets)
@@ -137,7 +137,7 @@ class Models:
                 K = K + variance_of_effect(nodes[-1]) * shared
                 gap = ((theta - prior.center) / prior.spread)[1:]
                 known = log(weight) - 0.5 * float(gap @ gap)
-                density = _log_density_of_answers(K, merged.noise, merged.y, amplitudes, levels)
+                density = log_density_of_answers(K, merged.noise, merged.y, amplitudes, levels)
                 densities.append(known + density + of_variances + repeats)
         density = np.array(densities)
         every = np.exp(density - density.max())
@@ -203,8 +203,13 @@ def _log_prior_of_variances(prior: Prior, of_noise: Prior | None, levels: np.nda
     return of_levels[:, np.newaxis] + of_amplitudes
 
 
-def _log_density_of_answers(
-    K: np.ndarray, noise: np.ndarray, y: np.ndarray, amplitudes: np.ndarray, levels: np.ndarray
+def log_density_of_answers(
+    K: np.ndarray,
+    noise: np.ndarray,
+    y: np.ndarray,
+    amplitudes: np.ndarray,
+    levels: np.ndarray,
+    mean: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the log density of mean answers, (n_levels, n_amplitudes), up to a constant.
 
@@ -219,10 +224,15 @@ def _log_density_of_answers(
         Mean answers.
     amplitudes, levels : ndarray
         Logarithms of prior variances of f and of noise variances.
+    mean : ndarray of shape (n,), default=None
+        Prior means of the functionals, for a prior variance of one; None for 0.
     """
     root = np.sqrt(noise)
     values, vectors = np.linalg.eigh(K / np.outer(root, root))
-    square = (vectors.T @ (y / root)) ** 2
+    gap = vectors.T @ (y / root)
+    if mean is not None:
+        gap = gap - np.exp(0.5 * amplitudes)[:, np.newaxis] * (vectors.T @ (mean / root))
+    square = gap**2
     variances = np.exp(amplitudes)[:, np.newaxis] * np.maximum(values, 0.0)
     variances = np.exp(levels)[:, np.newaxis, np.newaxis] + variances
     return -0.5 * (np.log(variances) + square / variances).sum(axis=2)
@@ -297,7 +307,7 @@ def _rough_sum(kernel: Any) -> Kernel:
     return kernel.k1 * total
 
 
-def _thetas(kernel: Any, prior: Prior) -> np.ndarray:
+def thetas_around(kernel: Any, prior: Prior) -> np.ndarray:
     """Return hyperparameters (n, n_theta): length scales on the grid, and a variance of one."""
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
     # In the proportions of the prior, and in those of the learned length scales.

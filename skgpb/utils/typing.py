@@ -67,6 +67,8 @@ Costs: TypeAlias = Values
 Noise: TypeAlias = float | Values
 #: Low and high end by the names of outcomes; None for an open end.
 Limits: TypeAlias = Mapping[str, tuple[float | None, float | None]]
+#: Settings and answers of earlier campaigns, by their names.
+EarlierAnswers: TypeAlias = Mapping[str, tuple[Any, Sequence[float]]]
 #: A path, or a file that is open in binary mode.
 File: TypeAlias = str | os.PathLike[str] | BinaryIO
 #: Seed of random numbers.
