@@ -21,12 +21,12 @@ LEAST_ANSWERS = 4
 
 def read_campaigns(
     given: Any, space: ParameterSpace | None, bounds: np.ndarray, sign: Sign
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return points (n, d) and answers (n,), to be maximised, of each campaign by its name.
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return points (n, d) and answers (n,), to be maximised, of each campaign.
 
     Parameters
     ----------
-    given : object
+    given : dict
         The parameter ``earlier_campaigns``.
     space : ParameterSpace or None
         The sides; None if they have no names.
@@ -38,15 +38,12 @@ def read_campaigns(
     Raises
     ------
     TypeError, ValueError
-        If it is not a dict of pairs (settings, answers), a setting is not on the sides, or a
+        If an entry is not a pair (settings, answers), a setting is not on the sides, or a
         campaign has too few answers, or equal ones.
     """
-    name = "earlier_campaigns"
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{name} must be a dict {{name: (settings, answers)}}, got {given!r}")
-    campaigns = {}
+    campaigns = []
     for key, pair in given.items():
-        where = f"{name}[{key!r}]"
+        where = f"earlier_campaigns[{key!r}]"
         if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
             raise TypeError(f"{where} must be a pair (settings, answers), got {pair!r}")
         X, y = pair
@@ -67,7 +64,7 @@ def read_campaigns(
                 f"{where} must have one answer for each setting, got {len(points)} settings and "
                 f"{len(answers)} answers"
             )
-        campaigns[str(key)] = points, sign.convert(answers)
+        campaigns.append((points, sign.convert(answers)))
     return campaigns
 
 
@@ -92,37 +89,50 @@ def _points(X: Any, space: ParameterSpace | None, bounds: np.ndarray, where: str
 
 
 class CampaignPosterior(QueryTargetPosterior):
-    """Posterior of queries that are the targets, given earlier campaigns, as moments.
+    """Posterior of queries and targets given earlier campaigns, as moments.
 
     Parameters
     ----------
     models : CampaignModels
         The models, given the answers and pending queries.
-    rows : ndarray of shape (n, n_columns)
-        Descriptors of the queries.
+    queries, targets : ndarray of shape (n_queries, n_columns) and (n_targets, n_columns)
+        Descriptors; one object if the queries are the targets.
     """
 
-    def __init__(self, models: CampaignModels, rows: np.ndarray) -> None:
-        self._models, self.rows_of_targets = models, rows
-        moments = models.scaled_moments(rows)
-        super().__init__((models.offset, models.scale), moments, moments)
+    def __init__(self, models: CampaignModels, queries: np.ndarray, targets: np.ndarray) -> None:
+        self._models, self._queries, self.rows_of_targets = models, queries, targets
+        are_one = queries is targets
+        # The targets are the last rows.
+        self._rows = queries if are_one else np.concatenate([queries, targets])
+        self._first = 0 if are_one else len(queries)
+        mean, var = models.scaled_moments(self._rows)
+        n, first = len(queries), self._first
+        moments = (mean[:n], var[:n]), (mean[first:], var[first:])
+        super().__init__((models.offset, models.scale), *moments)
 
     @cached_property
-    def _covariance(self) -> np.ndarray:
-        return self._models.moments(self.rows_of_targets, cov=True)[1] / self.scale**2
+    def _every(self) -> np.ndarray:
+        """Covariances of all rows."""
+        return self._models.moments(self._rows, cov=True)[1] / self.scale**2
 
     def covariance(self) -> np.ndarray:
-        """Return posterior covariances (n, n) of all pairs."""
-        return self._covariance
+        """Return posterior covariances (n_queries, n_targets) of queries and targets."""
+        return self._every[: len(self._queries), self._first :]
 
     def target_covariance(self, number: int) -> np.ndarray:
-        """Return posterior covariances (n,) of one target with all targets."""
-        return self._covariance[number]
+        """Return posterior covariances (n_targets,) of one target with all targets."""
+        return self._every[self._first + number, self._first :]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Return joint draws (n_draws, n) of the targets."""
-        return joint_draws(self.target_mean, self._covariance, n_draws, int(rng.integers(2**31))).T
+        """Return joint draws (n_draws, n_targets) of the targets."""
+        first = self._first
+        return self._draws(self.target_mean, self._every[first:, first:], n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Return :meth:`draws`: here the queries are the targets."""
-        return self.draws(n_draws, rng)
+        """Return joint draws (n_draws, n_queries) of the functionals that the queries observe."""
+        n = len(self._queries)
+        return self._draws(self.query_mean, self._every[:n, :n], n_draws, rng)
+
+    @staticmethod
+    def _draws(mean: Any, covariance: Any, n: int, rng: np.random.Generator) -> np.ndarray:
+        return joint_draws(mean, covariance, n, int(rng.integers(2**31))).T

@@ -24,7 +24,8 @@ LEARNING = ("learned", "unlearned")
 def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
     """Continue the run of a search in another box; an error changes nothing."""
     run = search.run_
-    box = box_with_earlier(bounds, run.actions, settings_of(run.events, run.space))
+    settings = settings_of(run.events, run.space) + search._settings_of_campaigns()
+    box = box_with_earlier(bounds, run.actions, settings)
     parameters = {**run.parameters, "bounds": box}
     # Its seed must not be drawn from the generator of the run.
     there = Restatement(type(search)(**{**parameters, "random_state": 0}).start(), run.space)

@@ -237,7 +237,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if models is None:
             known = self._cache.joint_posterior(pending, row_sets, expected)
         else:
-            known = CampaignPosterior(models, self.domain_.rows)
+            known = CampaignPosterior(models, self.domain_.rows, self.targets_.rows)
         return Round.before(known, self._model.process, noises, costs, *stage)
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
@@ -1143,21 +1143,30 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         given = run.params.earlier_campaigns
         if not given:
             return None
-        if (
-            not self._is_observable
-            or model.prior is None
-            or not can_be_averaged(model.process.kernel)
-        ):
+        own = run.params
+        of_points = not (own.queries is not None or own.targets is not None or self._n_context)
+        if not of_points or model.prior is None or not can_be_averaged(model.process.kernel):
             raise ValueError(
-                "earlier_campaigns needs a search of points with a kernel that is learned, "
-                "kernel=None, without contexts, and without queries and targets of their own; got "
-                f"campaigns {list(given)}"
+                "earlier_campaigns needs a search of points with a kernel that is learned: "
+                "kernel, queries, targets and context_bounds must be None; got the campaigns "
+                f"{list(given)}"
             )
         shapes = [
             shapes_of_campaign(model, self._functionals_at(points), answers)
-            for points, answers in read_campaigns(given, run.space, self.bounds_, run.sign).values()
+            for points, answers in self._answers_of_campaigns()
         ]
         return EarlierCampaigns(shapes, shapes_alone(model))
+
+    def _answers_of_campaigns(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return points (n, d) and answers (n,), to be maximised, of each earlier campaign."""
+        run = self.run_
+        return read_campaigns(run.params.earlier_campaigns or {}, run.space, self.bounds_, run.sign)
+
+    def _settings_of_campaigns(self) -> list[dict[str, Any]]:
+        """Return the settings of all earlier campaigns, on the sides of now."""
+        space = self.run_.space
+        assert space is not None
+        return [space.setting(x) for X, _ in self._answers_of_campaigns() for x in X]
 
     # -- limits on other outcomes -----------------------------------------------------------
 

@@ -253,26 +253,22 @@ class CampaignProcess:
         prior = (shape.gp.covariance(where, where) if cov else shape.gp.variance(where)) + (
             defaults.READ_LEVEL
         )
-        means, spreads = [], []
-        for each, (root, weights) in zip(self._members, self._solved, strict=True):
-            rho, unit = each.correlation, scale * sqrt(each.variance)
+        of_earlier = R @ R.T if cov else (R * R).sum(axis=1)
+        means: list[np.ndarray] = []
+        within = np.zeros_like(prior)
+        for share, each, solved in zip(self._weights, self._members, self._solved, strict=True):
+            (root, weights), rho, unit = solved, each.correlation, scale * sqrt(each.variance)
             across = C - rho**2 * R @ self._root.T
-            mean = rho * known + across[:, : self._n] @ weights
-            means.append(center + unit * mean)
+            means.append(center + unit * (rho * known + across[:, : self._n] @ weights))
             if not (std or cov):
                 continue
             V = solve_triangular(root, across.T, lower=True) if len(root) else across.T
-            if cov:
-                spread = prior - rho**2 * R @ R.T - V.T @ V
-            else:
-                spread = prior - rho**2 * (R * R).sum(axis=1) - (V * V).sum(axis=0)
-                spread = np.maximum(spread, 0.0)
-            spreads.append(spread * unit**2)
+            left = prior - rho**2 * of_earlier - (V.T @ V if cov else (V * V).sum(axis=0))
+            within += share * unit**2 * (left if cov else np.maximum(left, 0.0))
         mean = self._weights @ np.array(means)
         if not (std or cov):
             return mean
         apart = np.array(means) - mean
-        within = np.tensordot(self._weights, np.array(spreads), 1)
         if cov:
             return mean, within + (apart.T * self._weights) @ apart
         return mean, np.sqrt(within + self._weights @ apart**2)
