@@ -315,7 +315,7 @@ CAMPAIGNS_BACK = 0.1
 # Largest number of answers with which earlier campaigns count.
 MOST_WITH_CAMPAIGNS = 60
 # Largest number of answers of an earlier campaign that are used, evenly spread in their order.
-MOST_OF_CAMPAIGN = 400
+MOST_OF_CAMPAIGN = 200
 # Largest number of kernels for an earlier campaign.
 CAMPAIGN_SHAPES = 6
 # Standard deviation of the logarithm of the variance of f, in units of the present answers.
