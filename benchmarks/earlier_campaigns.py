@@ -110,29 +110,35 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[list[Any]] = []
-    found: dict[str, list[list[float]]] = {each: [] for each in ("forgotten", *LIKENESSES)}
     first = HALVES[options.half] + 100 * options.seed
+    names = ["forgotten", *LIKENESSES]
     for kind in KINDS:
         for noise in options.noises:
             for seed in range(first, first + options.runs):
-                for likeness, runs in found.items():
+                for name in names:
                     given = None
-                    if likeness != "forgotten":
-                        given = earlier(kind, likeness, noise / 100.0, seed)
-                    runs.append(play(kind, given, noise / 100.0, seed))
-                    rows.append([kind, noise, seed, likeness, *runs[-1]])
-    table = []
-    forgotten = np.array(found["forgotten"])
-    for likeness, runs in found.items():
-        mean, error = mean_and_error(np.array(runs))
-        cells = [estimate(*each) for each in zip(mean, error, strict=True)]
-        gain, of_gain = mean_and_error(np.array(runs) - forgotten)
-        gains = [estimate(*each) for each in zip(gain, of_gain, strict=True)]
-        table.append([likeness, *cells, *(gains if likeness != "forgotten" else ["", "", ""])])
-    header = ["earlier campaign", *map(str, CHECKS), *(f"less forgotten, {n}" for n in CHECKS)]
-    print(format_table(header, table))
-    names = ["kind", "noise", "seed", "campaign", *map(str, CHECKS)]
-    write_csv(options.output / "earlier_campaigns.csv", names, rows)
+                    if name != "forgotten":
+                        given = earlier(kind, name, noise / 100.0, seed)
+                    rows.append([kind, noise, seed, name, *play(kind, given, noise / 100.0, seed)])
+    header = ["kind", "noise", "seed", "campaign", *map(str, CHECKS)]
+    write_csv(options.output / "earlier_campaigns.csv", header, rows)
+    for kind in (*KINDS, "all"):
+        regrets = {
+            name: np.array([row[4:] for row in rows if name == row[3] and kind in (row[0], "all")])
+            for name in names
+        }
+        table = []
+        for name, each in regrets.items():
+            cells = [_with_error(each[:, i]) for i in range(len(CHECKS))]
+            less = [_with_error(each[:, i] - regrets[names[0]][:, i]) for i in range(len(CHECKS))]
+            table.append((name, [*cells, *(less if name != names[0] else [""] * len(CHECKS))]))
+        columns = [*map(str, CHECKS), *(f"change {n}" for n in CHECKS)]
+        print(format_table(f"regret in per cent, {kind}", columns, table), end="\n\n")
+
+
+def _with_error(values: np.ndarray) -> str:
+    mean, error = mean_and_error(values[:, np.newaxis])
+    return estimate(float(mean[0]), float(error[0]), 1)
 
 
 if __name__ == "__main__":

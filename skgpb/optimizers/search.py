@@ -476,8 +476,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
-        if self._earlier is not None and not self._earlier.are_off:
-            return None
         n_initial, run, rewards = self._n_initial, self.run_, self._model.samples.reward
         # Answers that are all equal tell nothing of f: the design grows until they differ.
         while 0 < n_initial <= len(rewards) and all(each == rewards[0] for each in rewards):
@@ -519,7 +517,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self.n_initial is not None:
             return int(self.n_initial)
         run = self.run_
-        if run.params.kernel is not None:
+        earlier = self._earlier
+        if run.params.kernel is not None or (earlier is not None and not earlier.are_off):
             return 0
         longest = 0
         if run.space is not None and self.domain_.is_discretization and self._seeks_simple_regret:
