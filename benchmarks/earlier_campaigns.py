@@ -1,7 +1,7 @@
 """Regret of a campaign with earlier ones that are alike, shifted or unrelated, and without them.
 
     python -m benchmarks.earlier_campaigns [--runs 6] [--seed 0] [--half confirming]
-        [--noises 0 10] [--output DIR]
+        [--kinds one two three list] [--noises 0 10] [--output DIR]
 
 Functions are made up of three hills in one, two or three numbers, or in two numbers and a list.
 The earlier campaign has 20 answers for each side at random settings, in units and with a level of
@@ -106,13 +106,14 @@ def main() -> None:
     """Play all runs, and print means and standard errors."""
     parser = argument_parser("earlier_campaigns", __doc__ or "", runs=6, what="functions of a kind")
     parser.add_argument("--half", choices=list(HALVES), default="confirming")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--noises", type=float, nargs="+", default=[0.0, 10.0], help="in per cent")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[list[Any]] = []
     first = HALVES[options.half] + 100 * options.seed
     names = ["forgotten", *LIKENESSES]
-    for kind in KINDS:
+    for kind in options.kinds:
         for noise in options.noises:
             for seed in range(first, first + options.runs):
                 for name in names:
@@ -122,7 +123,7 @@ def main() -> None:
                     rows.append([kind, noise, seed, name, *play(kind, given, noise / 100.0, seed)])
     header = ["kind", "noise", "seed", "campaign", *map(str, CHECKS)]
     write_csv(options.output / "earlier_campaigns.csv", header, rows)
-    for kind in (*KINDS, "all"):
+    for kind in (*options.kinds, "all"):
         regrets = {
             name: np.array([row[4:] for row in rows if name == row[3] and kind in (row[0], "all")])
             for name in names
@@ -131,9 +132,9 @@ def main() -> None:
         for name, each in regrets.items():
             cells = [_with_error(each[:, i]) for i in range(len(CHECKS))]
             less = [_with_error(each[:, i] - regrets[names[0]][:, i]) for i in range(len(CHECKS))]
-            table.append((name, [*cells, *(less if name != names[0] else [""] * len(CHECKS))]))
-        columns = [*map(str, CHECKS), *(f"change {n}" for n in CHECKS)]
-        print(format_table(f"regret in per cent, {kind}", columns, table), end="\n\n")
+            table.append((name, [*cells, *(less if name != names[0] else ["-"] * len(CHECKS))]))
+        columns = [*map(str, CHECKS), *(f"change, {n}" for n in CHECKS)]
+        print(format_table(f"Regret, {kind}", columns, table), end="\n\n")
 
 
 def _with_error(values: np.ndarray) -> str:

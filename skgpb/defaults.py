@@ -320,8 +320,9 @@ MOST_OF_CAMPAIGN = 200
 CAMPAIGN_SHAPES = 6
 # Standard deviation of the logarithm of the variance of f, in units of the present answers.
 CAMPAIGN_AMPLITUDE_SPREAD = 2.0
-# Median of the noise variance, and standard deviation of its logarithm.
+# Median of the noise variance, in the same units.
 CAMPAIGN_NOISE = 0.05
+# Standard deviation of the logarithm of this noise variance.
 CAMPAIGN_NOISE_SPREAD = 1.5
 
 # -- tuning of hyperparameters ----------------------------------------------------------------

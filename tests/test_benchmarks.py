@@ -37,6 +37,7 @@ SMALLEST: dict[str, list[str]] = {
         "--answers 10 --searches best lists regions cmes --laws rbf --dimensions 1 --noises 5"
     ],
     "constraints": ["--answers 11", "--suggestions 100"],
+    "earlier_campaigns": ["--kinds one --noises 0"],
     "exact_answers": ["--names bowl"],
     "failures": ["--budget 14 --names bowl"],
     "fidelities": ["--methods skgpb"],

@@ -618,9 +618,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         context : array-like of shape (d_c,), number or dict, default=None
             Context of the recommendation, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, the side lengths of a cell, or its number of values along a side of separate
-            values. The result is the cell of this size with the best average, at any place. None
-            for a target.
+            Side lengths of a cell in a box, or its number of values along a side of separate ones:
+            return the cell of this size with the best average. None for a target.
 
         Raises
         ------
@@ -787,9 +786,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Every answer since the start, a structured array.
 
         The fields are ``round`` (from 1); ``descriptor`` (2 d,), the box [lower, upper] around the
-        query; ``reward``; ``mean`` and ``std``, the prediction before the answer; and
-        ``expanded``, which is False. With :class:`~skgpb.domains.Fidelities` there is also
-        ``task``.
+        query; ``reward``; ``mean`` and ``std``, the prediction before the answer; ``expanded``,
+        which is False; and ``task`` with :class:`~skgpb.domains.Fidelities`.
         """
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
@@ -871,10 +869,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         high) for each name, None for an open end. Pass measured outcomes to :meth:`tell`. Each
         outcome has its own model, see Notes.
     earlier_campaigns : dict, default=None
-        Answers of earlier campaigns, ``{"2024": (settings, answers)}``, for searches of points with
-        a learned kernel. Settings are dicts, or rows of numbers. Each campaign may have other units
-        and another level. How much it is like the present one is learned, see
-        :doc:`/user_guide/transfer`. These answers are not in ``history_``.
+        Answers of earlier campaigns, ``{"2024": (settings, answers)}``, whose likeness to this one
+        is learned, see :doc:`/user_guide/transfer`. Only for points, and if ``kernel`` is None.
 
     Attributes
     ----------
@@ -926,11 +922,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
-    probability of success of a query (:mod:`skgpb.surrogate.success`). It is used as soon as it
-    predicts better than the rate of success does. The value of a query is then discounted by its
-    probability of success: an improbable success counts as the worst answer so far. ``ask`` returns
-    no query that hardly ever succeeds while others are left. The recommendation is an answered
-    query, or a target that succeeds almost surely.
+    probability of success of a query (:mod:`skgpb.surrogate.success`). Once it predicts better than
+    the rate of success, the value of a query is discounted by this probability: an improbable
+    success counts as the worst answer. ``ask`` returns no query that hardly ever succeeds while
+    others are left. An answered query is recommended, or a target that succeeds almost surely.
 
     *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
     the answers that came with the outcome. The improvement of a query upon the best answered query
@@ -940,14 +935,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     left. The knowledge gradient may ask queries beyond the limits, if these are the most
     informative about targets within. The recommendation is an answered query that keeps all limits
     with a probability of at least 95 %, or another such target, or else the target of the largest
-    probability. A ``kernel`` of the user is also the kernel of all outcomes, in units of their
-    standard deviations.
+    probability. A given ``kernel`` is also that of all outcomes, in their standard deviations.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
-    was passed to ``ask``, and the middle of the box of contexts before the first. The initial
-    design fills the space of arms, whatever the contexts are. Candidates fill a box from the first
-    round on, and some of them follow the best points in the context.
+    was passed to ``ask``, and the middle of their box before the first. The initial design fills
+    the space of arms in all contexts. Some candidates of a box follow the best points in a context.
 
     *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
     reduces the standard deviations [Desautels2014]_. A batch has no query twice.
