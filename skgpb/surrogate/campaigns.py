@@ -45,6 +45,8 @@ from skgpb.surrogate.samples import Merged
 # the answers.
 AMPLITUDES = np.arange(-3, 6) * 1.2
 NOISES = np.arange(-6.0, 1.0)
+# Rounding: least noise variance of an answer, in units of the variance of f.
+LEAST_SHARE = 1e-8
 # Accuracy: share of the probability of all models that the average has, and the number of models.
 KEPT_SHARE, MOST_KEPT = 0.98, 30
 
@@ -231,16 +233,15 @@ class CampaignProcess:
         self._n = n = len(observed)
         K = shape.gp.covariance(seen, seen) + defaults.READ_LEVEL
         mean, self._root = shape.moments(seen)
+        # For each member the root of the covariance of all answers, and the weights of those given.
         self._solved: list[tuple[np.ndarray, np.ndarray]] = []
         for each in members:
             own = np.concatenate([merged.noise * each.noise, noises / units[1] ** 2])
             prior = K - each.correlation**2 * self._root @ self._root.T
-            root = np.linalg.cholesky(prior + np.diag(own / each.variance))
+            prior += np.diag(np.maximum(own / each.variance, LEAST_SHARE))
+            root = np.linalg.cholesky(prior)
             gap = merged.y / sqrt(each.variance) - each.correlation * mean[:n]
-            weights = solve_triangular(root[:n, :n], gap, lower=True) if n else gap
-            if n:
-                weights = solve_triangular(root[:n, :n], weights, lower=True, trans=1)
-            self._solved.append((root, weights))
+            self._solved.append((root, np.linalg.solve(prior[:n, :n], gap)))
 
     def moments(
         self, row_sets: np.ndarray | list[np.ndarray], std: bool = False, cov: bool = False
@@ -302,7 +303,7 @@ class _Fit:
 
     Attributes
     ----------
-    observed, merged, units : Functionals, Merged, tuple of float
+    observed, merged, units : object
         The answers and their units, see :class:`CampaignProcess`.
     nodes : list of tuples (Shape, float)
         Shape and correlation of each entry of ``probabilities``.
@@ -373,96 +374,91 @@ class EarlierCampaigns:
         if self.are_off:
             return None
         fit, process = self._fit(model), model.process
-        if row_sets:
-            return self._models_of(fit, model, row_sets, noises)
+        if noises is not None and len(noises):
+            return _models_of(fit, model, row_sets, noises)
         if self._known is None or self._known[:2] != (fit, process):
-            self._known = fit, process, self._models_of(fit, model, (), np.empty(0))
+            self._known = fit, process, _models_of(fit, model, (), np.empty(0))
         return self._known[2]
-
-    def _models_of(
-        self, fit: _Fit, model: Model, row_sets: Sequence[np.ndarray], noises: Any
-    ) -> CampaignModels:
-        process = model.process
-        flat = fit.probabilities.ravel()
-        best = np.argsort(-flat, kind="stable")
-        n = min(int(np.searchsorted(np.cumsum(flat[best]), KEPT_SHARE)) + 1, MOST_KEPT)
-        members: dict[Shape, list[Member]] = {}
-        for i in best[:n].tolist():
-            node, level, amplitude = np.unravel_index(i, fit.probabilities.shape)
-            shape, correlation = fit.nodes[node]
-            variances = float(np.exp(AMPLITUDES[amplitude])), float(np.exp(fit.levels[level]))
-            each = Member(float(flat[i]), correlation, *variances)
-            members.setdefault(shape, []).append(each)
-        given = fit.units, fit.observed, fit.merged, row_sets, noises
-        processes: list[Any] = [CampaignProcess(*pair, *given) for pair in members.items()]
-        every = [each for own in members.values() for each in own]
-        weights = np.array([sum(each.weight for each in own) for own in members.values()])
-        noise = model.alpha
-        if len(fit.levels) > 1:
-            noise = sum(each.weight * each.noise for each in every) / float(weights.sum())
-            noise *= fit.units[1] ** 2
-        weights = weights / weights.sum()
-        return CampaignModels(
-            processes, weights, None, 0.0, process.offset, process.scale, float(noise)
-        )
 
     def _fit(self, model: Model) -> _Fit:
         samples, n = model.samples, model.n_answers
         if self._last is None or self._last[0] is not samples or self._last[1] != n:
-            self._last = samples, n, self._fit_to(model)
+            self._last = samples, n, _fit_to(model, self.campaigns, self.alone)
         return self._last[2]
 
-    def _fit_to(self, model: Model) -> _Fit:
-        variances = [float(np.mean([each.variance for each in own])) for own in self.campaigns]
-        rewards = np.array(model.samples.reward)
-        center = float(rewards.mean()) if len(rewards) else 0.0
-        scale = float(rewards.std()) if len(rewards) else 0.0
-        scale = scale if scale > 0.0 else sqrt(float(np.mean(variances)))
-        samples = model.samples.scaled(center, scale)
-        samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
-        is_learned = bool(samples.unknown.all()) and model.options.noise is None
-        levels = NOISES if is_learned else np.zeros(1)
-        known = model.alpha / scale**2
-        merged = samples.merged(1.0 if is_learned else known)
-        repeats = -0.5 * (merged.square * np.exp(-levels) + merged.n_merged_away * levels)
-        # A functional keeps its rows when the process learns another kernel.
-        row_sets = [*model.process.observed]
-        observed = Functionals.of(row_sets, model.process.n_columns)
-        usual = log_prior_of_variances(levels)
-        of_amplitude = -0.5 * (AMPLITUDES / defaults.CAMPAIGN_AMPLITUDE_SPREAD) ** 2
 
-        def prior(shared: list[float]) -> np.ndarray:
-            """Return the log prior of variances, if f has the scale of a campaign or any other."""
-            gaps = [AMPLITUDES + log(scale**2 / each) for each in shared]
-            near = [-0.5 * gap**2 + log(defaults.CAMPAIGN_AMPLITUDE_SPREAD) for gap in gaps]
-            mean = np.logaddexp.reduce(near) - log(len(near))
-            return np.logaddexp(usual + mean - of_amplitude, usual)
+def _models_of(
+    fit: _Fit, model: Model, row_sets: Sequence[np.ndarray], noises: np.ndarray
+) -> CampaignModels:
+    """Return the most probable models, given pending queries as well."""
+    flat = fit.probabilities.ravel()
+    best = np.argsort(-flat, kind="stable")
+    n = min(int(np.searchsorted(np.cumsum(flat[best]), KEPT_SHARE)) + 1, MOST_KEPT)
+    members: dict[Shape, list[Member]] = {}
+    for i in best[:n].tolist():
+        node, level, amplitude = np.unravel_index(i, fit.probabilities.shape)
+        shape, correlation = fit.nodes[node]
+        variances = float(np.exp(AMPLITUDES[amplitude])), float(np.exp(fit.levels[level]))
+        member = Member(float(flat[i]), correlation, *variances)
+        members.setdefault(shape, []).append(member)
+    processes: list[Any] = [
+        CampaignProcess(shape, own, fit.units, fit.observed, fit.merged, row_sets, noises)
+        for shape, own in members.items()
+    ]
+    weights = np.array([sum(each.weight for each in own) for own in members.values()])
+    noise = model.alpha
+    if len(fit.levels) > 1:
+        each_noise = [each.weight * each.noise for own in members.values() for each in own]
+        noise = sum(each_noise) / float(weights.sum()) * fit.units[1] ** 2
+    units = model.process.offset, model.process.scale
+    return CampaignModels(processes, weights / weights.sum(), None, 0.0, *units, noise)
 
-        nodes: list[tuple[Shape, float]] = []
-        logs = []
-        for own, shared in [
-            (self.alone, variances),
-            *zip(self.campaigns, [[each] for each in variances], strict=True),
-        ]:
-            for shape in own:
-                K = shape.gp.covariance(observed, observed) + defaults.READ_LEVEL
-                mean, R = shape.moments(observed)
-                for correlation, weight in defaults.CORRELATIONS.items():
-                    if (correlation == 0.0) != (own is self.alone):
-                        continue
-                    share = 1.0 if own is self.alone else 1.0 / len(self.campaigns)
-                    density = log_density_of_answers(
-                        K - correlation**2 * R @ R.T,
-                        merged.noise,
-                        merged.y,
-                        AMPLITUDES,
-                        levels,
-                        correlation * mean,
-                    )
-                    known_before = log(weight * share) + shape.log_weight
-                    nodes.append((shape, correlation))
-                    logs.append(density + prior(shared) + known_before + repeats[:, np.newaxis])
-        every = np.array(logs)
-        every = np.exp(every - every.max())
-        every /= every.sum()
-        return _Fit(observed, merged, (center, scale), nodes, every, levels)
+
+def _fit_to(model: Model, campaigns: list[list[Shape]], alone: list[Shape]) -> _Fit:
+    """Return the probabilities of all models, given the answers of a model."""
+    variances = [float(np.mean([shape.variance for shape in own])) for own in campaigns]
+    rewards = np.array(model.samples.reward)
+    center = float(rewards.mean()) if len(rewards) else 0.0
+    scale = float(rewards.std()) if len(rewards) else 0.0
+    # One answer has no scale: until there are two, that of the earlier campaigns is as good as any.
+    scale = scale if scale > 0.0 else sqrt(float(np.mean(variances)))
+    samples = model.samples.scaled(center, scale)
+    samples = replace(samples, alpha=np.maximum(samples.alpha, LEAST_NOISE))
+    is_learned = bool(samples.unknown.all()) and model.options.noise is None
+    levels = NOISES if is_learned else np.zeros(1)
+    merged = samples.merged(1.0 if is_learned else model.alpha / scale**2)
+    repeats = -0.5 * (merged.square * np.exp(-levels) + merged.n_merged_away * levels)
+    # The answers of the process, without embeddings of its kernel.
+    observed = Functionals.of([*model.process.observed], model.process.n_columns)
+    nodes: list[tuple[Shape, float]] = []
+    logs = []
+    groups = [(campaign, [own]) for campaign, own in zip(campaigns, variances, strict=True)]
+    for shapes, scales in [(alone, variances), *groups]:
+        prior = _log_prior_near(levels, [each / scale**2 for each in scales])
+        prior += repeats[:, np.newaxis] - (0.0 if shapes is alone else log(len(campaigns)))
+        for shape in shapes:
+            K = shape.gp.covariance(observed, observed) + defaults.READ_LEVEL
+            mean, R = shape.moments(observed)
+            for rho, weight in defaults.CORRELATIONS.items():
+                if (rho == 0.0) != (shapes is alone):
+                    continue
+                given = K - rho**2 * R @ R.T, merged.noise, merged.y, AMPLITUDES, levels
+                density = log_density_of_answers(*given, rho * mean)
+                nodes.append((shape, rho))
+                logs.append(density + prior + log(weight) + shape.log_weight)
+    every = np.array(logs)
+    every = np.exp(every - every.max())
+    return _Fit(observed, merged, (center, scale), nodes, every / every.sum(), levels)
+
+
+def _log_prior_near(levels: np.ndarray, variances: list[float]) -> np.ndarray:
+    """Return the log prior (n_levels, n_amplitudes) of variances of the noise and of f.
+
+    With probability 1/2 the variance of f is about one of ``variances``, those of earlier
+    functions in units of the answers, and otherwise it is any.
+    """
+    spread = defaults.CAMPAIGN_AMPLITUDE_SPREAD
+    any_scale = -0.5 * (AMPLITUDES / spread) ** 2 - log(spread)
+    near = [-0.5 * (AMPLITUDES - log(each)) ** 2 for each in variances]
+    mean = np.logaddexp.reduce(near) - log(len(near))
+    return log_prior_of_variances(levels) + np.logaddexp(mean, any_scale) - any_scale

@@ -236,3 +236,33 @@ def test_own_rules_see_the_posterior_given_the_campaigns():
         _targets_are_queries_in_box = False
 
     assert hill(started(MeanOfTargets, n_candidates=60).ask().points)[0] > 5.0
+
+
+@pytest.mark.parametrize("alpha", [None, 0.0, 0.01])
+def test_answers_may_be_equal_exact_repeated_or_failures(alpha):
+    opt = started(alpha=alpha)
+    for i in range(8):
+        query = opt.ask()
+        opt.tell(query, None if i == 1 else 0.0)
+    for _ in range(3):
+        opt.tell([0.4, 0.4], 1.0)
+        opt.tell([0.4, 0.4 + 1e-4], 1.0, None if alpha == 0.0 else 0.3)
+    assert np.isfinite(opt.predict([[0.4, 0.4]], return_std=True)).all()
+    assert np.isfinite(opt.recommend().points).all()
+    assert len(opt.ask(3)) == 3
+
+
+def test_limits_hold_with_earlier_campaigns():
+    opt = started(EIOptimizer, limits={"heat": (None, 0.5)})
+    for _ in range(10):
+        query = opt.ask()
+        heat = float(query.points[0, 0]) + 0.3
+        opt.tell(query, float(hill(query.points)[0]), outcomes={"heat": heat})
+    assert opt.recommend().points[0, 0] + 0.3 <= 0.5
+
+
+def test_values_given_to_fit_count_as_present_answers():
+    X = np.random.default_rng(4).random((4, 2))
+    opt = started().fit(X, hill(X))
+    assert hill(opt.ask().points)[0] > 8.0
+    assert started(top=(0.9, 0.1)).fit([TOP, [0.9, 0.1]], [10.0, 0.0])._earlier.are_off
