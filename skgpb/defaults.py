@@ -299,14 +299,14 @@ READ_NOISE_SPREAD = 1.5
 
 # Prior weights of the correlations of a campaign with an earlier one; 0 stands for all of them.
 CORRELATIONS = {
-    -0.95: 0.05,
-    -0.6: 0.05,
-    0.0: 0.3,
-    0.4: 0.1,
-    0.7: 0.15,
-    0.9: 0.15,
-    0.97: 0.1,
-    1.0: 0.1,
+    -0.95: 0.04,
+    -0.6: 0.04,
+    0.0: 0.5,
+    0.4: 0.06,
+    0.7: 0.1,
+    0.9: 0.1,
+    0.97: 0.08,
+    1.0: 0.08,
 }
 # Probability that a campaign is like no earlier one above which the earlier ones do not count.
 CAMPAIGNS_OFF = 0.5

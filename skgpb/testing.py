@@ -696,6 +696,22 @@ class OptimizerContract:
             optimizer.tell(query, None)
         assert len(optimizer.failed_) == 3
 
+    def test_a_withdrawn_query_is_neither_an_answer_nor_a_failure(self, tmp_path: Path) -> None:
+        """It is not pending any more, teaches nothing, and is not asked again at once."""
+        optimizer = self.make_and_play(6)
+        before, (query, other) = repr(self.predictions(optimizer)), self.ask(optimizer, 2)
+        optimizer.withdraw(query)
+        assert repr(self.predictions(optimizer)) == before
+        assert optimizer.pending_ == [other]
+        assert (len(optimizer.history_), len(optimizer.failed_)) == (6, 0)
+        self.save(optimizer, tmp_path / "run")
+        twins = [optimizer, self.load(type(optimizer), tmp_path / "run"), copy.deepcopy(optimizer)]
+        asked = [self.ask(each, 2) for each in twins]
+        assert asked[0] == asked[1] == asked[2]
+        assert asked[0][0] == other and query not in asked[0]
+        with pytest.raises(ValueError, match="query must be pending, got"):
+            optimizer.withdraw(query)
+
     def test_nothing_told_is_nothing_known(self) -> None:
         """``recommend`` needs an answer; failures before or after it do not matter."""
         optimizer = self.make()

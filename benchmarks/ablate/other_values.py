@@ -149,7 +149,7 @@ OTHER: dict[str, Any] = {
     "READ_NOISE": 1.0,
     "READ_NOISE_SPREAD": 0.5,
     # earlier campaigns
-    "CORRELATIONS": {0.0: 0.5, 1.0: 0.5},
+    "CORRELATIONS": {0.0: 0.3, 1.0: 0.7},
     "CAMPAIGNS_OFF": 1.0,
     "CAMPAIGNS_BACK": 0.5,
     "MOST_WITH_CAMPAIGNS": 12,

@@ -130,9 +130,13 @@ class AvailableSet:
     def satisfy_equations(
         self, points: np.ndarray, kept: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return points (n, d) moved onto the equations, and a mask of those that are available."""
+        """Return points (n, d) moved onto the equations, and a mask of those that satisfy all.
+
+        Points that are not on the sides of now stay, and count as feasible: pictures show them.
+        """
         out, (there, inside) = points.copy(), self._inward(points)
         own = [j for i in kept if (j := self._places[i][0]) is not None]
         moved, possible = self._now.feasible.satisfy_equations(there[inside], own)
-        out[inside], inside[inside] = self._outward(moved), possible
-        return out, inside
+        out[inside], mask = self._outward(moved), ~inside
+        mask[inside] = possible
+        return out, mask

@@ -20,7 +20,9 @@ class Box(Mapping[str, Any]):
         Names and sides, as in ``bounds={...}``.
     constraints : str or sequence of str, default=()
         Linear equations and inequalities between sides that are numbers, such as
-        ``"A + B <= 100"``, ``"A + B + C = 1"`` or ``"10 <= 2*A - B <= 50"``.
+        ``"A + B <= 100"``, ``"A + B + C = 1"`` or ``"10 <= 2*A - B <= 50"``; and one rule for parts
+        of a mixture, ``"at most 3 of A, B, C, D"``, to which ``", each at least 0.1 if used"`` may
+        be added.
     feasible : callable, default=None
         Takes a setting as a dict and returns whether it is feasible, for constraints that are not
         linear.

@@ -611,46 +611,64 @@ class FeasibleSet:
         return np.zeros(len(points), dtype=bool)
 
     def design(self, n: int, seed: int, more: int) -> np.ndarray:
-        """Return n feasible points spread like the set, and ``more`` as replacements.
+        """Return n feasible points spread like the set, and ``more`` as replacements."""
+        return spread_design(self.space, self.sample, n, seed, more)
 
-        Every side is covered up to its ends, and every value of a list occurs as often as in the
-        set: these are the points with the least energy distance from a large sample that fills the
-        set [Mak2018]_, computed by exchanging one point at a time.
-        """
-        from skgpb.domains.first_design import farthest
 
-        rng = np.random.default_rng([seed, 0, 0, 3])
-        bounds = self.space.bounds
-        pool = self.sample(defaults.N_DESIGN_POOL, rng.random(len(bounds)))
-        pool = np.unique(pool, axis=0)
-        columns, groups = self.space.columns(pool), self.space.groups
-        side = np.ptp(columns, axis=0)
-        columns = columns / np.where(side > 0.0, side, 1.0)
-        square, distance = np.zeros((2, len(pool), len(pool)))
-        for axis in range(self.space.n_axes):
-            along = cdist(columns[:, groups == axis], columns[:, groups == axis])
-            distance += along
-            square += along**2
-        distance += np.sqrt(square)
-        chosen = rng.permutation(len(pool))[:n]
-        total, middle = distance[chosen].sum(axis=0), distance.mean(axis=0)
-        for _ in range(N_EXCHANGES):
-            before = chosen.copy()
-            for i, old in enumerate(before):
-                # The point that lowers the energy most, in place of one of the others.
-                total -= distance[old]
-                score = len(chosen) * middle - total
-                score[np.delete(chosen, i)] = np.inf
-                chosen[i] = score.argmin()
-                total += distance[chosen[i]]
-            if (chosen == before).all():
-                break
-        for _ in range(more):
-            other = farthest(pool, pool[chosen], bounds)
-            if other is None:
-                break
-            chosen = np.append(chosen, other)
-        return pool[chosen]
+def spread_design(
+    space: Any, sample: Callable[[int, np.ndarray], np.ndarray], n: int, seed: int, more: int
+) -> np.ndarray:
+    """Return n points spread like a set, and ``more`` as replacements.
+
+    Every side is covered up to its ends, and every value of a list occurs as often as in the set:
+    these are the points with the least energy distance from a large sample that fills the set
+    [Mak2018]_, computed by exchanging one point at a time.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        The box.
+    sample : callable
+        Returns n points that fill the set, given n and a shift (d,).
+    n, more : int
+        Numbers of points.
+    seed : int
+        Seeds the sample.
+    """
+    from skgpb.domains.first_design import farthest
+
+    rng = np.random.default_rng([seed, 0, 0, 3])
+    bounds = space.bounds
+    pool = sample(defaults.N_DESIGN_POOL, rng.random(len(bounds)))
+    pool = np.unique(pool, axis=0)
+    columns, groups = space.columns(pool), space.groups
+    side = np.ptp(columns, axis=0)
+    columns = columns / np.where(side > 0.0, side, 1.0)
+    square, distance = np.zeros((2, len(pool), len(pool)))
+    for axis in range(space.n_axes):
+        along = cdist(columns[:, groups == axis], columns[:, groups == axis])
+        distance += along
+        square += along**2
+    distance += np.sqrt(square)
+    chosen = rng.permutation(len(pool))[:n]
+    total, middle = distance[chosen].sum(axis=0), distance.mean(axis=0)
+    for _ in range(N_EXCHANGES):
+        before = chosen.copy()
+        for i, old in enumerate(before):
+            # The point that lowers the energy most, in place of one of the others.
+            total -= distance[old]
+            score = len(chosen) * middle - total
+            score[np.delete(chosen, i)] = np.inf
+            chosen[i] = score.argmin()
+            total += distance[chosen[i]]
+        if (chosen == before).all():
+            break
+    for _ in range(more):
+        other = farthest(pool, pool[chosen], bounds)
+        if other is None:
+            break
+        chosen = np.append(chosen, other)
+    return pool[chosen]
 
 
 def _strip_rounding(values: np.ndarray, units: np.ndarray) -> np.ndarray:

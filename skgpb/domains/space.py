@@ -31,6 +31,7 @@ from skgpb.domains.available import AvailableSet
 from skgpb.domains.box import Box
 from skgpb.domains.candidates import points_near
 from skgpb.domains.constraints import FeasibleSet
+from skgpb.domains.few import FewOfSet, is_rule
 from skgpb.utils.validation import SAME as SAME
 from skgpb.utils.validation import (
     Real,
@@ -856,7 +857,16 @@ class ParameterSpace:
         space._lay_out([bounds], name, spans=True)
         if space.n_settings <= 1:
             raise ValueError(f"{name} must leave something to choose, got {bounds!r}")
-        if isinstance(bounds, Box) and bounds.is_constrained:
+        if not isinstance(bounds, Box) or not bounds.is_constrained:
+            return space
+        rules = list(filter(is_rule, bounds.constraints))
+        if len(rules) > 1:
+            raise ValueError(f"{name} may have one rule on the number of parts, got {rules}")
+        if rules:
+            others = [text for text in bounds.constraints if text not in rules]
+            box = Box(bounds.sides, others, bounds.feasible)
+            space.feasible = FewOfSet(space, rules[0], box)
+        else:
             space.feasible = FeasibleSet(
                 space, bounds.constraints, bounds.feasible, space.constants
             )
@@ -922,7 +932,7 @@ class ParameterSpace:
         return out
 
     #: Feasible settings of a box with constraints; None without constraints.
-    feasible: FeasibleSet | AvailableSet | None = None
+    feasible: FeasibleSet | AvailableSet | FewOfSet | None = None
 
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
         """Create an axis for every parameter of some dicts."""

@@ -14,17 +14,24 @@ and rational quadratic kernels a monomial is again a weighted Gaussian,
           + \sum_k w_k \prod_a \exp\bigl(-q_{ka} (x_a - x'_a)^2 / 2\bigr),
 
 and means over boxes factorise over the axes; see ``skgpb._core._cells``.
+
+References
+----------
+.. [Trefethen2014] L. N. Trefethen and J. A. C. Weideman, "The exponentially convergent trapezoidal
+   rule", SIAM Review 56, 2014.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate, zip_longest
+from itertools import accumulate, product, zip_longest
+from math import prod
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.special import digamma, gammainccinv, gammaincinv, gammaln
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -43,6 +50,8 @@ from skgpb.kernels._settings import AxisMatern, AxisRBF, starts_of
 
 #: Speed: largest number of monomials of an expansion; kernels with more use the generic path.
 MAX_TERMS = 64
+#: Speed: largest number of Gaussian products that approximate a kernel.
+MAX_MIXTURE = 400
 #: Leaves of Gaussian products.
 GAUSSIAN_LEAVES = (RBF, AxisRBF, ConstantKernel, WhiteKernel)
 #: Leaves of products of functions of distances.
@@ -132,6 +141,94 @@ def compile_gaussian_products(kernel: Kernel, n_features: int) -> GaussianProduc
         np.einsum("kl,lap->kap", found.powers, found.precisions_jacobian),
         found.nugget_jacobian,
     )
+
+
+def gaussian_mixture(kernel: Kernel, n_features: int, tolerance: float) -> GaussianProducts | None:
+    r"""Approximate a kernel by Gaussian products.
+
+    Matern and rational quadratic kernels are mixtures of Gaussians of all length scales,
+
+    .. math:: g(s) = \int_0^\infty e^{-t s / 2}\, m(t)\, dt,
+
+    with t = nu / u for a Matern kernel and t = u / alpha for a rational quadratic one, where u has
+    a Gamma distribution of shape nu or alpha. In log u the integrand is analytic within a strip of
+    half-width pi / 2, so that the trapezoidal rule converges exponentially [Trefethen2014]_.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel over points of d = ``n_features`` coordinates.
+    n_features : int
+        Number of coordinates.
+    tolerance : float
+        Largest error of a covariance, as a share of the variance.
+
+    Returns
+    -------
+    products : GaussianProducts or None
+        None when the kernel has another form, or needs more than ``MAX_MIXTURE`` terms.
+    """
+    found = compile_radial_products(kernel, n_features)
+    if found is None:
+        return None
+    rules: list[Any] = [
+        _mixture_rule(kind, shape, tolerance)
+        for kind, shape in zip(found.kinds, found.shapes, strict=True)
+    ]
+    if None in rules:
+        return None
+    weights: list[float] = []
+    precisions, by_weight, by_precision = [], [], []
+    for w, powers, jacobian in zip(
+        found.weights, found.powers, found.weights_jacobian, strict=True
+    ):
+        leaves = np.repeat(np.arange(len(powers)), powers)
+        if len(weights) + prod(len(rules[i][0]) for i in leaves) > MAX_MIXTURE:
+            return None
+        for nodes in product(*(zip(*rules[i], strict=True) for i in leaves)):
+            t, masses, slopes = np.array(nodes).reshape(-1, 3).T
+            mass = masses.prod()
+            weights.append(w * mass)
+            by_weight.append(mass * (jacobian + w * slopes @ found.shapes_jacobian[leaves]))
+            precisions.append(t @ found.precisions[leaves])
+            by_precision.append(np.tensordot(t, found.precisions_jacobian[leaves], 1))
+    n, n_theta = len(weights), len(found.nugget_jacobian)
+    return GaussianProducts(
+        np.array(weights),
+        np.array(precisions).reshape(n, n_features),
+        found.nugget,
+        np.array(by_weight).reshape(n, n_theta),
+        np.array(by_precision).reshape(n, n_features, n_theta),
+        found.nugget_jacobian,
+    )
+
+
+def _mixture_rule(
+    kind: int, shape: float, tolerance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return precisions t (n,) and masses (n,) of a leaf, and d log mass / d log alpha (n,).
+
+    None if these are too many.
+    """
+    if kind == GAUSSIAN:
+        return np.ones(1), np.ones(1), np.zeros(1)
+    least = 0.1 * tolerance  # of each of three errors
+    low, high = gammaincinv(shape, least), gammainccinv(shape, least)
+    # On a line at a distance y the density of log u is larger by cos(y)^-shape at most.
+    y = np.linspace(0.01, 0.5 * np.pi, 200, endpoint=False)
+    step = (2.0 * np.pi * y / (-np.log(least) - shape * np.log(np.cos(y)))).max()
+    if not low > 0.0 or np.log(high / low) > MAX_MIXTURE * step:
+        return None
+    x = np.arange(np.log(low), np.log(high) + step, step)
+    masses = step * np.exp(shape * x - np.exp(x) - gammaln(shape))
+    if kind != RATIONAL_QUADRATIC:
+        # The rest has so short length scales that it only counts at distance 0.
+        masses[0] += 1.0 - masses.sum()
+        return shape * np.exp(-x), masses, np.zeros(len(x))
+    t = np.exp(x) / shape
+    by_alpha = shape * (np.log(shape) + 1.0 - digamma(shape) + np.log(t) - t)
+    masses[0] += 1.0 - masses.sum()
+    return t, masses, by_alpha
 
 
 def compile_radial_products(

@@ -11,6 +11,8 @@ Gaussian products  Gaussian            closed form
 Gaussian products  uniform             closed form in the error function, ``skgpb._core._cells``
 Gaussian products  clipped             a Gauss rule for the clipped distribution, axis by axis
 periodic, d = 1    not clipped         Fourier series, ``skgpb.kernels._harmonics``
+Matern, rational   not clipped, d > 1  closed form of a mixture of Gaussian products
+quadratic
 stationary         not clipped         quadrature over the difference of the two points, d axes
 any other          any                 tensor Gauss rule for each window, 2 d axes
 ================== =================== ==========================================================
@@ -39,7 +41,11 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._harmonics import harmonic_pairs, split_harmonics
 from skgpb.kernels._indirect import IndirectKernel, as_points
-from skgpb.kernels._products import GaussianProducts, compile_gaussian_products
+from skgpb.kernels._products import (
+    GaussianProducts,
+    compile_gaussian_products,
+    gaussian_mixture,
+)
 from skgpb.kernels._quadrature import (
     clipped_rules,
     hermite,
@@ -108,10 +114,12 @@ class WindowMean(IndirectKernel):
     products and sums, and for Gaussian windows its products with these: the window damps each
     harmonic. In more dimensions ``ExpSineSquared`` uses the Euclidean distance, so that it is no
     product over axes, and not always a covariance: it is evaluated by quadrature, with a warning if
-    a window spans a period. Other stationary kernels use quadrature over the d coordinates of the
-    difference of two points, which converges fast even for kernels with a kink at zero; clipped
-    windows and other kernels use quadrature over each window. A row needs the same quadrature in
-    every call.
+    a window spans a period. In more dimensions ``Matern`` and ``RationalQuadratic`` kernels, and
+    their products with Gaussian ones, are mixtures of some tens of Gaussians, which have closed
+    forms: the error is below the tolerance. Other stationary kernels use quadrature over the d
+    coordinates of the difference of two points, which converges fast even for kernels with a kink
+    at zero; clipped windows and other kernels use quadrature over each window. A row needs the same
+    quadrature in every call.
 
     White noise in ``base`` averages out over a window, and remains in full at a point.
 
@@ -289,6 +297,9 @@ class WindowEvaluator:
         # The part of the kernel that needs quadrature.
         self.rest: Kernel | None = base
         products = compile_gaussian_products(base, self.d)
+        self.is_mixture = products is None and domain is None and self.d > 1
+        if self.is_mixture:
+            products = gaussian_mixture(base, self.d, self.tolerance)
         if products is None:
             stationary = base.is_stationary()
             self.way = "difference" if stationary and domain is None else "tensor"
@@ -350,7 +361,7 @@ class WindowEvaluator:
             return self.cells.diag(self._boxes(E.rows, E.origin))
         if self.way == "closed":
             return gaussian_pairs(self.products, E.rows[:, None], E.rows[:, None])[:, 0]
-        flat = (E.rows[:, self.d :] == 0.0).all(axis=1)
+        flat = _without_width(E)
         if flat.any():
             points = E.rows[flat, : self.d]
             out[flat] = self.base.diag(points) - noise_of_points(self.base, points)
@@ -364,7 +375,7 @@ class WindowEvaluator:
     def noise(self, E: WindowRows) -> np.ndarray:
         """Return the white noise (n,): the noise of f at a point, zero over a window."""
         out = np.zeros(len(E))
-        flat = (E.rows[:, self.d :] == 0.0).all(axis=1)
+        flat = _without_width(E)
         if flat.any():
             out[flat] = noise_of_points(self.base, E.rows[flat, : self.d])
         return out
@@ -373,7 +384,7 @@ class WindowEvaluator:
         """Return d K / d theta (n, n, p), noise included, for closed forms; None otherwise."""
         if self.way != "closed":
             return None
-        products, flat = self.products, (E.rows[:, self.d :] == 0.0).all(axis=1)
+        products, flat = self.products, _without_width(E)
         jacobians = products.weights_jacobian, products.precisions_jacobian
         if self.window == "uniform":
             _, out = self.cells.gram_gradient(self._boxes(E.rows, E.origin), *jacobians)
@@ -381,6 +392,9 @@ class WindowEvaluator:
             out = gaussian_pairs_gradient(products, E.rows)
         diagonal = np.flatnonzero(flat)
         out[diagonal, diagonal] += products.nugget_jacobian
+        if self.is_mixture and len(diagonal):
+            points = E.rows[diagonal, : self.d]
+            out[np.ix_(diagonal, diagonal)] = self.base(points, eval_gradient=True)[1]
         return out
 
     def _like(self, E: WindowRows, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -398,8 +412,15 @@ class WindowEvaluator:
 
     def _closed(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         if self.window == "uniform":
-            return self.cells.cross(self._boxes(E.rows, F.origin), self._boxes(F.rows, F.origin))
-        return gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
+            boxes = (self._boxes(G.rows, F.origin) for G in (E, F))
+            K = self.cells.cross(*boxes)
+        else:
+            K = gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
+        if self.is_mixture:
+            i, j = (np.flatnonzero(_without_width(G)) for G in (E, F))
+            points = (G.rows[k, : self.d] for G, k in ((E, i), (F, j)))
+            K[np.ix_(i, j)] = self.base(*points) if len(i) and len(j) else 0.0
+        return K
 
     def _series(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         """Return covariances on the line: harmonics, plus quadrature for the other summands."""
@@ -595,6 +616,11 @@ def gaussian_pairs_gradient(products: GaussianProducts, rows: np.ndarray) -> np.
             slope[..., j] += by_precision * products.precisions_jacobian[k, a, j]
         out += slope
     return out
+
+
+def _without_width(E: WindowRows) -> np.ndarray:
+    """Return a mask (n,) of the windows that are points."""
+    return (E.rows[:, E.rows.shape[1] // 2 :] == 0.0).all(axis=1)
 
 
 def _take(E: WindowRows, part: slice | list[int]) -> WindowRows:

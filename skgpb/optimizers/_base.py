@@ -499,6 +499,17 @@ class BaseBanditOptimizer(
         """
         return loop.tell(self, query, reward, alpha)
 
+    @locked
+    def withdraw(self, query: Any) -> Self:
+        """Take back pending queries, which count neither as answers nor as failures.
+
+        Parameters
+        ----------
+        query : query, dict, or list of queries
+            Pending queries, which are not asked again for a while.
+        """
+        return loop.withdraw(self, query)
+
     # -- runs ---------------------------------------------------------------------------------
 
     def run(
@@ -692,6 +703,7 @@ class BaseBanditOptimizer(
           rows there is no answer.
         * ``("outcomes", query, outcomes)``: the outcomes measured with the answer before.
         * ``("fail", query, reason)``: a failed evaluation.
+        * ``("withdraw", query)``: a query that was taken back.
         * ``("learned", hyperparameters)``: a refit.
         * ``("unlearned", n_answers)``: a refit that failed after so many answers.
         * ``("set", parameters)``: parameters set during the run.

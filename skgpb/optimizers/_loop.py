@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from skgpb.domains.arms import PointsQuery
+from skgpb.domains.arms import PointsQuery, Query
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
@@ -209,6 +209,8 @@ class Replay:
         query, *_ = _checked_again(optimizer, query, None, None)
         if kind == "fail":
             run.fail(query, str(numbers[0]))
+        elif kind == "withdraw":
+            run.withdraw(query)
         elif kind == "rows":
             run.count(query, int(numbers[0]))
         elif kind == "outcomes":
@@ -557,6 +559,22 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
     observations, names = begin(search, validate)
     search.run_.names = search.run_.names or names
     commit(search, lambda: list(starmap(partial(take, search), observations)))
+    return search
+
+
+def withdraw(search: Any, query: Any) -> Any:
+    """Validate pending queries and take them back; return the search."""
+    apply_set_params_and_warn(search)
+    run, inputs = search.run_, search._inputs
+    given = query if isinstance(query, list) and query and isinstance(query[0], Query) else [query]
+    queries = [
+        run.moved.get(each, each) if isinstance(each, Query) else inputs.query(each)
+        for each in given
+    ]
+    for each in queries:
+        if each not in run.evaluating:
+            raise ValueError(f"query must be pending, got {each!r}; pending are {run.evaluating}")
+    commit(search, lambda: list(map(run.withdraw, queries)))
     return search
 
 

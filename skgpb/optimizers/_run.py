@@ -129,7 +129,7 @@ Event = tuple[Any, ...]
 # Kinds of events that are answers to a query.
 ANSWERED = ("tell", "fail", "rows")
 # Kinds of events that are about a query.
-OF_QUERIES = ("ask", "outcomes", *ANSWERED)
+OF_QUERIES = ("ask", "outcomes", "withdraw", *ANSWERED)
 # Format: value in ``pending`` of a query that is not pending.
 NOT_PENDING = -1
 
@@ -204,8 +204,8 @@ class Run:
     n_told, n_fitted : int
         Number of answers, and of evaluations that were given to ``fit``.
     pending : dict
-        Queries being evaluated (None), and failed queries with the count of answers and failures
-        from which on ``ask`` may return them again.
+        Queries being evaluated (None), and failed or withdrawn queries with the count of answers
+        and failures from which on ``ask`` may return them again.
     failures : list of tuples
         For each failure: the number of answers before it, the query and the reason.
     times : list of float
@@ -297,6 +297,12 @@ class Run:
     def evaluating(self) -> list[Any]:
         """Queries being evaluated, in the order in which ``ask`` returned them."""
         return [query for query, until in self.pending.items() if until is None]
+
+    @property
+    def left_out(self) -> list[Any]:
+        """Failed queries, and withdrawn ones that ``ask`` does not return yet."""
+        queries = [query for _, query, _ in self.failures]
+        return [*queries, *(q for q, end in self.pending.items() if end and q not in queries)]
 
     @property
     def stratum(self) -> int:
@@ -471,6 +477,12 @@ class Run:
             self.pending[query] = now + 2**times
         self._release()
 
+    def withdraw(self, query: Any) -> None:
+        """Record that a query is not evaluated; ``ask`` does not return it for a while."""
+        self.events.append(("withdraw", query))
+        self.pending[query] = self.n_told + len(self.failures) + 2
+        self.asked = [each for each in self.asked if each != query]
+
     def count(self, query: Any, n: int) -> None:
         """Record the number of rows of a table in a query; a query without rows has no answer."""
         self.events.append(("rows", query, n))
@@ -490,8 +502,6 @@ class Run:
     def _release(self) -> None:
         """Clear the queries that ``ask`` returns again; release queries that failed long ago."""
         self.asked = []
-        if not self.failures:
-            return
         now = self.n_told + len(self.failures)
         due = [each for each, until in self.pending.items() if until is not None and until <= now]
         for query in due:

@@ -369,8 +369,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self._target_sizes is not None:
             self._target_sizes.pay(query, price)
         self.run_.close(query, reward, *self._model.to_user_units(mean, var), False)
-        if self._earlier is not None:
-            self._earlier.update(self._model)
 
     def _models_with_campaigns(self) -> CampaignModels | None:
         """Return the models given earlier campaigns; None if these do not count."""
@@ -484,8 +482,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return None
         evaluated = run.evaluating
         known = self._observed_rows_with(evaluated)
-        # A failed query does not count, but the design has no other query near it.
-        failed = self._rows_of_queries([query for _, query, _ in run.failures])
+        # A failed or withdrawn query does not count, but the design has no other query near it.
+        failed = self._rows_of_queries(run.left_out)
         if not (run.n_told or run.pending or len(failed)):
             # An invalid rule raises its error before anything is evaluated.
             self.acquisition(self.posterior())
@@ -754,6 +752,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         The means are of the query and of ``best``. None if the mean of ``best`` is not exceeded, or
         if answered queries cannot be recommended. Queries that may violate a limit are left out.
         """
+        told = [query for query in told if self._may_ask(query)]
         if not (self._can_ask_targets and told):
             return None
         gp = self._model.process
@@ -884,14 +883,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     Notes
     -----
     *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
-    or ``targets`` they are two sets. For example, cells of one size are queries and cells of
-    another size are targets, or averages over districts are queries and points are targets.
+    or ``targets`` they are two sets: cells of two sizes, or averages over districts and points.
 
-    *Kernel.* It is applied to the rows of ``arms``: points, or descriptors of averages, integrals
-    and so on with a kernel of ``skgpb.kernels``. With cells, districts or fidelities it is the
-    kernel of f over points. The default kernel, which is learned, has main effects of single sides
-    in several dimensions (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length
-    scale for cells (:mod:`skgpb.surrogate.trend_and_rough`).
+    *Kernel.* It is applied to the rows of ``arms``, with cells, districts or fidelities to points.
+    The default kernel, which is learned, has main effects of single sides in several dimensions
+    (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length scale for cells
+    (:mod:`skgpb.surrogate.trend_and_rough`).
 
     *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
     fill the space: points of a scrambled Sobol sequence, in one dimension the middles of equal
@@ -900,26 +897,22 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Ties.* The search asks the first query of those that agree within a relative 1e-9, and if no
     answer has any value the one with the largest uncertainty per unit cost.
 
-    *Recommendation.* The target with the highest posterior mean; among ties, the one with the
-    smallest posterior variance.
+    *Recommendation.* The target with the highest posterior mean, of several the least uncertain one.
 
     *Boxes.* The candidates of a box are the grid of Theorem 2 while it has at most
     ``n_candidates`` points: ceil(d t^2 b sqrt(log(d / theta))) per axis, b being sqrt(2) times the
-    largest prior standard deviation of a slope over the box. Afterwards three quarters of the
-    candidates are a fixed set that fills the box evenly. The others follow the posterior: they are
-    the best points so far, and points around them at distances of every order of magnitude. In more
-    than three dimensions no such set fills the box, and all candidates follow the posterior. After
-    some hundred answers they move in turn, a few in each round (decision D-D10). With lists or
-    integers as sides there is no grid. The candidates are all settings if these are few enough.
-    Otherwise half of the candidates differ from the best settings on one side, or on a few.
+    largest prior standard deviation of a slope. Afterwards three quarters of the candidates fill
+    the box evenly, and the others follow the posterior: the best points so far, and points around
+    them at distances of every order of magnitude. In more than three dimensions all follow it,
+    after some hundred answers a few in each round (decision D-D10). With lists or integers the
+    candidates are all settings, or half of them differ from the best ones on one side or a few.
 
     *Repeats.* If the kernel is learned and only the recommendation counts, a search among arms, or
     settings of lists and integers, repeats a query only if one more answer may raise the largest
     mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
 
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
-    asks the query of the best answer once more after 16 answers. This shows whether answers have
-    noise.
+    asks the query of the best answer once more after 16 answers, which shows whether there is noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). Once it predicts better than
@@ -939,11 +932,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
-    was passed to ``ask``, and the middle of their box before the first. The initial design fills
-    the space of arms in all contexts. Some candidates of a box follow the best points in a context.
+    was passed to ``ask``, at first the middle of their box. The initial design fills the space of
+    arms. Candidates fill a box from the first round on, and some follow the best in the context.
 
-    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
-    reduces the standard deviations [Desautels2014]_. A batch has no query twice.
+    *Batches.* Pending queries are treated as if their answers were the expected ones, which reduces
+    standard deviations [Desautels2014]_. A batch has no query twice.
     """
 
     arms: Points | None = None

@@ -167,3 +167,12 @@ def test_boxes_are_equal_if_all_of_their_arguments_are():
     assert one != Box({"x": (0, 1)}, earlier={"x": (0, 2)})
     assert one.of_now == Box({"x": (0, 1)}, "x <= 0.5")
     assert "earlier={'x': (0, 2)}" in repr(one)
+
+
+def test_pictures_show_what_is_not_on_the_sides_of_now():
+    sides = {"A": (0.2, 0.4), "B": (0.0, 1.0)}
+    space = ParameterSpace.from_bounds(Box(sides, "A + B <= 1", earlier={"A": (0.0, 1.0)}))
+    points = np.array([[0.3, 0.5], [0.3, 0.9], [0.9, 0.9]])
+    moved, mask = space.feasible.satisfy_equations(points, [0])
+    np.testing.assert_array_equal(moved, points)
+    assert mask.tolist() == [True, False, True]

@@ -12,11 +12,19 @@ from sklearn.gaussian_process.kernels import (
     ExpSineSquared,
     Matern,
     RationalQuadratic,
+    Sum,
     WhiteKernel,
 )
 
+from skgpb.kernels import WindowMean
 from skgpb.kernels._harmonics import fourier_series
-from skgpb.kernels._products import MAX_TERMS, compile_gaussian_products
+from skgpb.kernels._products import (
+    MAX_MIXTURE,
+    MAX_TERMS,
+    compile_gaussian_products,
+    gaussian_mixture,
+)
+from skgpb.kernels._quadrature import mean_over_differences
 
 EXPRESSIONS = [
     RBF(0.7),
@@ -121,3 +129,59 @@ def test_a_periodic_kernel_is_a_sum_of_cosines(length_scale, power):
     assert_allclose(np.cos(np.outer(x, frequencies)) @ weights, expected, atol=1e-12)
     assert weights.min() > 0.0
     assert fourier_series(ExpSineSquared(1e-5, 1.7)) is None
+
+
+MIXTURES = [
+    Matern([0.3, 0.7], nu=0.5),
+    Matern(0.3, nu=2.5),
+    Matern(0.4, nu=6.3),
+    RationalQuadratic(0.3, 0.7),
+    RationalQuadratic(0.5, 20.0),
+    2.0 * Matern(0.4, nu=1.5) * RBF([1.0, 2.0]) + 0.5 * RationalQuadratic(1.0) + WhiteKernel(0.1),
+]
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-10])
+@pytest.mark.parametrize("kernel", MIXTURES, ids=str)
+def test_a_mixture_of_gaussians_is_the_kernel_to_the_tolerance(kernel, tolerance):
+    found = gaussian_mixture(kernel, 2, tolerance)
+    assert len(found.weights) <= MAX_MIXTURE
+    rng = np.random.default_rng(0)
+    distances = np.concatenate([[0.0], 10.0 ** rng.uniform(-8, 1, 300)])
+    angles = rng.uniform(0, 2 * np.pi, 301)
+    X = distances[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+    ours = np.exp(-0.5 * X**2 @ found.precisions.T) @ found.weights
+    exact, variance = kernel(X, np.zeros((1, 2)))[:, 0], found.weights.sum()
+    assert_allclose(ours, exact, rtol=0, atol=tolerance * variance)
+
+
+@pytest.mark.parametrize("kernel", MIXTURES, ids=str)
+def test_its_derivatives_are_differences(kernel):
+    found = gaussian_mixture(kernel, 2, 1e-10)
+    X = np.random.default_rng(1).normal(size=(20, 2))
+    values = np.exp(-0.5 * X**2 @ found.precisions.T)
+    slope = values @ found.weights_jacobian - 0.5 * np.einsum(
+        "nk,na,kap->np", values * found.weights, X**2, found.precisions_jacobian
+    )
+    for i, step in enumerate(1e-4 * np.eye(len(kernel.theta))):
+        up, down = (kernel.clone_with_theta(kernel.theta + s) for s in (step, -step))
+        difference = (up(X, np.zeros((1, 2))) - down(X, np.zeros((1, 2))))[:, 0] / 2e-4
+        assert_allclose(slope[:, i], difference, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("window", ["uniform", "gaussian"])
+@pytest.mark.parametrize("kernel", [MIXTURES[1], MIXTURES[3], MIXTURES[5]], ids=str)
+def test_windows_of_a_mixture_agree_with_quadrature(kernel, window):
+    rng = np.random.default_rng(2)
+    rows = np.hstack([rng.uniform(size=(8, 2)), rng.uniform(0.02, 0.4, size=(8, 2))])
+    ours = WindowMean(kernel, scale=None, window=window)(rows, rows[::-1].copy())
+    i, j = np.divmod(np.arange(64), 8)
+    smooth = kernel.k1 if isinstance(kernel, Sum) else kernel  # white noise averages out
+    theirs = mean_over_differences(smooth, rows[i], rows[::-1][j], window, 48).reshape(8, 8)
+    assert_allclose(ours, theirs, rtol=0, atol=1e-8)
+
+
+def test_a_kernel_that_needs_too_many_gaussians_has_none():
+    assert gaussian_mixture(RationalQuadratic(0.3, 1e-5), 2, 1e-6) is None
+    assert gaussian_mixture(Matern(0.3, nu=0.5) ** 3, 2, 1e-6) is None
+    assert gaussian_mixture(ExpSineSquared(), 2, 1e-6) is None

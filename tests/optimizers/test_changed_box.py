@@ -248,3 +248,11 @@ def test_only_searches_of_named_sides_can_hold_one():
     ):
         with pytest.raises(ValueError, match="fixed is for searches by candidates of a box"):
             opt.ask(fixed={"heat": 30})
+
+
+def test_the_result_names_no_query_that_cannot_be_asked_now():
+    opt = played(GPUCBOptimizer, 14, regret="simple")
+    opt.set_params(bounds={**SIDES, "salt": ["C"]})
+    told = opt.run_.told_queries()
+    found = opt._better_predicted_query(opt.recommend(), told)
+    assert found is None or found[0].params["salt"] == "C"

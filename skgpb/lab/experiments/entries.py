@@ -121,6 +121,8 @@ def make_entries(
         entry.ended = i
         if kind == "fail":
             entry.status, entry.reason = "failed", rest[1]
+        elif kind == "withdraw":
+            entry.status = "skipped"
         else:
             entry.status, entry.answer, noise = "answered", float(rest[1]), rest[2]
             # NaN: told without a noise variance, and the optimizer learns it.

@@ -302,6 +302,10 @@ class Notebook:
             (entry,) = (entry for entry in self.entries if entry.ended == i)
             told = self._answer_event(event, entry.number)
             return [(told, numbers), *self._outcome_events(event[1], entry.number, plan.limits)]
+        if event[0] == "fail":
+            (entry,) = (entry for entry in self.entries if entry.ended == i)
+            skipped = self._record(entry.number).skipped  # it is no failure
+            return [(("withdraw", event[1]) if skipped else event, numbers)]
         if event[0] != "fit":
             return [(event, numbers)]
         out = list[tuple[Any, list[int]]]()
@@ -436,7 +440,8 @@ class Notebook:
             a text such as ``"14.7 15.3"``, are replicate measurements of this one run: the answer
             is their mean, and its noise their standard error, which is itself uncertain below about
             five of them. If all are equal, the noise of the experiment applies.
-            None if a score computes the answer from ``measured``.
+            None if a score computes the answer from ``measured``. If a part of what the score needs
+            is measured later, the query stays pending until the rest is told.
         query : int, default=None
             Number of the query, which must be pending. None if only one query is pending, or for an
             answer ``at`` a setting that was not asked.
@@ -466,6 +471,11 @@ class Notebook:
             record.add_note(told.note)
         with self.changing():
             self._check_told(told is not None, noise)
+            if told is None and at is None and self._is_part(query, record):
+                number = self.pending_entry(query).number
+                return self.annotate(
+                    number, note=note, operator=operator, date=date, measured=measured
+                )
             value, alpha = (
                 (self._compute_score(query, at, record), None) if told is None else told[:2]
             )
@@ -594,6 +604,15 @@ class Notebook:
         used = [*self.measurement_names(), self.block]
         return [name for name in names if name not in used]
 
+    def _is_part(self, query: int | None, record: LabRecord) -> bool:
+        """Return whether a part of what the score needs was measured, and more is missing."""
+        needed = set(_measured_in(self.score, self.plan.sides))
+        if not needed & record.measured.keys():
+            return False
+        return (
+            not needed <= self.pending_entry(query).record.measured.keys() | record.measured.keys()
+        )
+
     def _compute_score(
         self, query: int | None, at: Mapping[str, Any] | None, record: LabRecord
     ) -> float:
@@ -632,7 +651,10 @@ class Notebook:
         n = len(self.plan.events)
         learned = self._tell_arguments(record)
         more_told = {name: each for name, each in learned.items() if each and value is not None}
-        self.plan.tell(target, value, alpha, **more_told)
+        if record.skipped and target in self.plan.optimizer.pending_:
+            self.plan.optimizer.withdraw(target)
+        else:
+            self.plan.tell(target, value, alpha, **more_told)
         self._count(*more)
         number = next(entry.number for entry in self.entries if entry.ended >= n)
         before = self.records.get(number)
@@ -781,7 +803,8 @@ class Notebook:
             self.records[entry.number] = entry.record.merge(row.record)
         self._count()
         # Measurements may have been written while the queries were pending: repeat with them.
-        if self.block or self.score is not None or self.plan.limits:
+        skipped = any(row.status == "skipped" for row in rows)
+        if self.block or self.score is not None or self.plan.limits or skipped:
             self._replay()
         self._check_measured([entry.number for entry in told])
         return [self.entry(entry.number).as_dict() for entry in told]

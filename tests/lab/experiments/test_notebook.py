@@ -482,3 +482,16 @@ def test_a_setting_that_was_corrected_is_as_if_it_had_been_told(tmp_path):
         e | {"date": ""} for e in runs[1].history()
     ]
     assert_allclose(runs[0].best()["mean"], runs[1].best()["mean"], atol=0.2)
+
+
+def test_a_skipped_query_is_no_failure(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["heat=20:90", "kind=A,B"])
+    for answer in (1.0, 3.0, 2.0):
+        run.tell(answer, run.ask()[0]["query"])
+    skipped = run.skip(run.ask()[0]["query"])
+    assert skipped["status"] == "skipped"
+    assert len(run.optimizer.failed_) == 0
+    assert Experiment(run.path).history()[-1]["status"] == "skipped"
+    assert run.ask()[0]["params"] != skipped["params"]
+    assert run.undo()["status"] == "skipped"
+    assert run.pending()[0]["params"] == skipped["params"]

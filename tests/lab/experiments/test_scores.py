@@ -157,8 +157,8 @@ def test_the_answer_is_not_told_where_it_is_computed(run):
     ):
         with pytest.raises(ValueError, match="the answer is computed by"):
             call()
-    with pytest.raises(ValueError, match="needs cost"):
-        run.tell(query=query["query"], measured={"yield": 3.0})
+    with pytest.raises(ValueError, match="needs yield"):
+        run.tell(query=query["query"], measured={"yeild": 3.0})
     with pytest.raises(ValueError, match="yield must be a number"):
         run.tell(query=query["query"], measured={"yield": "much", "cost": 3.0})
     assert run.history()[0]["status"] == "pending"
@@ -299,3 +299,15 @@ def test_the_shell_takes_a_score(tmp_path, capsys):
     assert "turn the signs" in refused
     said("new", other, "--bounds", *SIDES, "--minimize")
     assert "seeks small answers" in said("change", other, "--maximize", SCORE, status=2)
+
+
+def test_what_a_score_needs_may_be_measured_later(tmp_path):
+    run = Experiment.create(tmp_path / "run", {"heat": (20, 90)}, score="yield - purity/10")
+    run.ask(2)
+    half = run.tell(query=1, measured={"yield": 40})
+    assert (half["status"], half["measured"]) == ("pending", {"yield": 40.0})
+    assert [each["query"] for each in run.ask(3)] == [1, 2, 3]
+    assert run.status()["n_failed"] == 0
+    with pytest.raises(ValueError, match="the score 'yield - purity/10' needs yield"):
+        run.tell(query=2)
+    assert Experiment(run.path).tell(query=1, measured={"purity": 90})["answer"] == 31.0
