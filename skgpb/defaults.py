@@ -216,6 +216,10 @@ FIRST_LEARNING = 4
 RELEARN_GROWTH = {"growing": 1.25, "doubling": 2.0}
 # Queries in the subsample that tries further starts, if there are more than twice as many (D-H20).
 N_TRIED = 200
+# Largest number of queries behind hyperparameters if most answers came together (D-H11).
+MOST_LEARNED = 1000
+# Number of answers in one call of ``tell`` from which on they change the model together (D-H11).
+TOGETHER_FROM = 100
 # Total number of points of averages over pools, which are thinned for refits only.
 N_THINNED = 500
 # Number of length scales of optimizer="consistent", each smaller by a factor of sqrt(2) (D-G11).

@@ -86,6 +86,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.limit": [""],
     "speed.loading": ["--rounds 12"],
     "speed.long_run": ["--rounds 20 --variation 4,0.7", "--rounds 20"],
+    "speed.past": ["--answers 120 130 --in-turn 120 --sides 2"],
     "speed.representatives": ["--rounds 3"],
     "speed.small_rounds": [""],
     "speed.targets": ["--times 5 --queries 40"],

@@ -110,6 +110,8 @@ OTHER: dict[str, Any] = {
     "FIRST_LEARNING": 8,
     "RELEARN_GROWTH": {"growing": 1.5, "doubling": 3.0},
     "N_TRIED": 20,
+    "MOST_LEARNED": 200,
+    "TOGETHER_FROM": 10,
     "N_THINNED": 100,
     "N_LENGTH_SCALES": 4,
     "SELECTION_PAIRS": 50,

@@ -335,6 +335,14 @@ cdef class Posterior:
                     precision[j] = 1.0 / precision[j]
         return errors, variances
 
+    def innovations(self, Py_ssize_t first):
+        """Return the errors of predicting the mean answers first..n-1, each from those before it.
+
+        The second array, (n - first,) like the first, has the variances of the predicted answers.
+        """
+        pivots = np.asarray(self.L)[: self.n, : self.n].diagonal()[first:]
+        return np.asarray(self.z)[first : self.n] * pivots, pivots**2
+
     def log_marginal_likelihood(self):
         """Return the log density of all answers, repeats included."""
         cdef double value = -0.5 * (self.repeat_square + self.repeat_log)

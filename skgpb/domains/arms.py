@@ -605,6 +605,8 @@ class Incumbents(ABC):
 
     #: Largest number of points that move in a round; None for all that follow.
     most: int | None = None
+    #: Number of rounds since they moved last.
+    n_rounds: int = 1
 
     @abstractmethod
     def values(self) -> tuple[np.ndarray, np.ndarray]:

@@ -187,17 +187,20 @@ class FreeCells(ArmSet):
 
     def resample(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
         """Move local cells to the best targets and around them; return the indices that moved."""
-        return self._move(incumbents.places(), rng) if self._n_local else self.moving
+        if not self._n_local:
+            return self.moving
+        return self._move(incumbents.places(), rng, incumbents.n_rounds)
 
-    def _move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _move(self, centers: np.ndarray, rng: np.random.Generator, n_rounds: int) -> np.ndarray:
         """Move local cells to ``centers`` (k, d) and around them; return their indices.
 
-        The first call moves all local cells; a later call moves the next few, in turn. No cell
-        moves to a centre where another cell of its size lies.
+        The first call moves all local cells; a later call moves the next few, in turn, for each
+        round. No cell moves to a centre where another cell of its size lies.
         """
         plain = self.plain.copy()
         moved = []
-        each = self._n_local if self._next < 0 else -(-defaults.N_MOVED_CELLS // len(self.sizes))
+        few = n_rounds * -(-defaults.N_MOVED_CELLS // len(self.sizes))
+        each = self._n_local if self._next < 0 else few
         each = min(each, self._n_local)
         turn = (max(self._next, 0) + np.arange(each)) % self._n_local
         self._next = (max(self._next, 0) + each) % self._n_local

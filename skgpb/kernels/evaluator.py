@@ -15,7 +15,7 @@ caches embeddings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -273,15 +273,20 @@ class Functionals:
         self._memory: _Whole | _ByRow | None = None
 
     @classmethod
-    def of(cls, row_sets: list[np.ndarray], n_columns: int, stratum: int = 0) -> Functionals:
+    def of(
+        cls, row_sets: list[np.ndarray], n_columns: int, stratum: int | Sequence[int] = 0
+    ) -> Functionals:
         """Return the functionals of lists of rows, as a read-only list.
 
-        All of them have the random effect of level ``stratum``, unless it is 0.
+        All of them have the random effect of level ``stratum``, or each its own; 0 for none.
         """
         if not row_sets:
             return cls(n_columns)
         rows = row_sets[0] if len(row_sets) == 1 else np.concatenate(row_sets)
-        strata = dict.fromkeys(range(len(row_sets)), stratum) if stratum else None
+        strata = None
+        if stratum:
+            levels = [stratum] * len(row_sets) if isinstance(stratum, int) else stratum
+            strata = {i: level for i, level in enumerate(levels) if level}
         if len(rows) == len(row_sets):
             return cls(n_columns, rows, strata=strata)
         return cls(n_columns, row_sets=row_sets, strata=strata)
@@ -330,6 +335,10 @@ class Functionals:
         out = np.zeros(self._n, dtype=np.intp)
         out[list(self._strata)] = list(self._strata.values())
         return out
+
+    def keys(self) -> list[str]:
+        """Return the identities of all functionals, see :func:`key_of`."""
+        return [key_of(*each) for each in zip(self, self.strata.tolist(), strict=True)]
 
     @property
     def has_strata(self) -> bool:
@@ -648,11 +657,16 @@ def unique_rows(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[
     """
     if not merge:
         return np.arange(len(rows)), list(range(len(rows)))
+    return unique_keys(map(key_of, rows))
+
+
+def unique_keys(keys: Iterable[str]) -> tuple[np.ndarray, list[int]]:
+    """Return :func:`unique_rows` for the keys of functionals."""
     position: dict[str, int] = {}
     first: list[int] = []
-    numbers = np.empty(len(rows), dtype=np.intp)
-    for i, row in enumerate(rows):
-        numbers[i] = position.setdefault(key_of(row), len(first))
+    numbers: list[int] = []
+    for i, key in enumerate(keys):
+        numbers.append(position.setdefault(key, len(first)))
         if numbers[i] == len(first):
             first.append(i)
-    return numbers, first
+    return np.array(numbers, dtype=np.intp), first

@@ -170,6 +170,9 @@ class BaseBanditOptimizer(
     #: Whether the search can compare its recommendation with alternatives, if it has no contexts.
     _compares: bool = False
 
+    #: Whether many answers told in one call change the model together, by ``_observe_together``.
+    _takes_together: ClassVar[bool] = False
+
     #: Whether queries have costs, so that ``max_cost`` may limit a run.
     _has_costs: ClassVar[bool] = False
     _cost_model: Any
@@ -257,6 +260,9 @@ class BaseBanditOptimizer(
         Replace objects, never mutate them: after an error the loop puts the old ones back.
         """
 
+    def _refresh(self) -> None:
+        """Bring the state of a round up to date, before answers that are told together."""
+
     def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
         """Raise an error unless ``ask`` can hold some sides at values."""
         raise ValueError(
@@ -280,10 +286,18 @@ class BaseBanditOptimizer(
         """Continue the run in another box; called if ``_takes_box``."""
         raise NotImplementedError
 
-    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
-        """Warn of the first answers without a limited outcome: the last ``n_answers`` answers.
+    def _observe_together(self, answers: list[Any]) -> None:
+        """Condition on answers that are told together, and learn if that is due.
 
-        The loop calls this after every answer, with the outcomes of that answer.
+        ``answers`` are the entries that ``_observe`` has appended to ``run_.together``.
+        """
+        raise NotImplementedError
+
+    def _check_measured(self, told: Sequence[Mapping[str, Any]]) -> None:
+        """Warn if the last answers are the first ones without a limited outcome.
+
+        The loop calls this after every answer, or after answers that were told together, with the
+        outcomes of each.
         """
 
     def _limit_violation_mask(self) -> np.ndarray:
@@ -485,7 +499,7 @@ class BaseBanditOptimizer(
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             The query, a dict of settings, or points whose average value is the reward. For n
             rewards n of these: a list, the rows of an array, or a table with a column for each
-            side.
+            side. A search over a set learns once from a hundred or more, :ref:`many-past-results`.
         reward : float or None, or array-like of shape (n,)
             The noisy answer. None, or NaN in a column of a table, means that the evaluation
             failed: the query is not asked again for a while.
@@ -696,6 +710,7 @@ class BaseBanditOptimizer(
         """All events since the start, in order.
 
         * ``("fit", X, y)``: a call of ``fit``, with further arrays if the class has them.
+        * ``("together",)``, ``("apart",)``: before and after answers that were told together.
         * ``("ask", query)``: a new query. A third entry is a dict of fixed sides, if there are any.
         * ``("tell", query, reward, alpha)``: an answer; alpha is NaN if the noise is learned. A
           fifth entry is the name of the block, if the answer has one.

@@ -24,7 +24,7 @@ from skgpb.domains.costs import SettingCosts
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.optimizers._loop import Replay, adopt_state, names_of, rebuild
-from skgpb.optimizers._run import ANSWERED, Event
+from skgpb.optimizers._run import ANSWERED, TOGETHER, Event
 from skgpb.optimizers.strategy import Strategy
 from skgpb.surrogate.likelihood import Prior
 from skgpb.utils.locks import StateLock
@@ -39,6 +39,7 @@ from skgpb.utils.persistence import (
     shown,
     write,
 )
+from skgpb.utils.progress import log_step
 from skgpb.utils.typing import File
 from skgpb.utils.warnings import warn
 
@@ -242,6 +243,7 @@ def read_run(
             batch=[reader.query(each) for each in document["batch"]],
             times=[nan if each is None else each for each in document["times"]],
         )
+        log_step(sum(event[0] == "tell" for event in events), "computing the posterior of the run")
         try:
             optimizer, n_mismatches = rebuild(
                 cls, parameters, replay(events), reader.decode(snapshot), lock
@@ -353,7 +355,7 @@ def _encode_event(writer: Writer, kind: str, *rest: Any) -> list[Any]:
         return [kind, writer.encode(rest[0], "hyperparameters")]
     if kind == "set":
         return [kind, {name: writer.encode(value, name) for name, value in rest[0].items()}]
-    if kind == "unlearned":
+    if kind in ("unlearned", *TOGETHER):
         return [kind, *rest]
     query, *numbers = rest
     return [kind, writer.query(query), *(writer.encode(each, "reward") for each in numbers)]
@@ -365,7 +367,7 @@ def _decode_event(reader: Reader, kind: str, *rest: Any) -> Event:
         return kind, *(reader.decode(each) for each in rest)
     if kind == "set":
         return kind, reader.parameters(rest[0])
-    if kind == "unlearned":
+    if kind in ("unlearned", *TOGETHER):
         return kind, *rest
     numbers = (each if type(each) is float else reader.decode(each) for each in rest[1:])
     return kind, reader.query(rest[0]), *numbers

@@ -408,20 +408,21 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         self.run_.n_fitted = len(X)
         self._fit_model()
 
-    def _warn_of_penalty(self) -> None:
-        """Warn if the last answer looks like a penalty for a failure, far from all others.
+    def _warn_of_penalty(self, n_new: int = 1) -> None:
+        """Warn if one of the last answers looks like a penalty for a failure, far from all others.
 
-        It is compared with all earlier answers.
+        A single new answer is compared with all earlier answers.
         """
         rewards, first = self._model.samples.reward, defaults.FIRST_CHECK_OF_PENALTIES
         n = len(rewards)
         if n < first:
             return
         # Fast path: most answers are above one of the last few.
-        if n > first and (rewards[-1] > min(rewards[-10:]) or rewards[-1] > min(rewards)):
+        above = n_new == 1 and (rewards[-1] > min(rewards[-10:]) or rewards[-1] > min(rewards))
+        if n > first and above:
             return
         best_first = np.sort(rewards)[::-1]
-        for k in range(first // 2, first) if n == first else [n - 1]:
+        for k in range(n - n_new if n - n_new >= first else first // 2, n):
             others, gap = best_first[:k], best_first[k - 1] - best_first[k]
             # A plateau has nearly equal answers, so a penalty must also be far in absolute size.
             if 0.0 < np.ptp(others) < gap / defaults.PENALTY and gap > np.abs(others).max():
@@ -436,6 +437,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     def _learn(self) -> None:
         self._warn_of_penalty()
+        self._learn_if_due()
+
+    def _learn_if_due(self) -> None:
+        """Refit the hyperparameters, and compare the answers with the model, if that is due."""
         run = self.run_
         n = run.n_observations
         if n >= self._model.schedule.learning_due:

@@ -7,10 +7,9 @@ the search. A change of the run is completed, or it is undone by a replay of the
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import starmap
 from math import nan
 from typing import Any
 
@@ -19,6 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from skgpb import defaults
 from skgpb.domains.arms import PointsQuery, Query
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
@@ -161,12 +161,18 @@ class Replay:
                 _fit_again(optimizer, *rest)
             elif kind == "set":
                 _set_again(optimizer, rest[0])
+            elif kind == "together":
+                begin_together(optimizer)
+            elif kind == "apart":
+                end_together(optimizer)
             elif kind not in ("learned", "unlearned"):
                 query = optimizer._inputs.attach_names(rest[0])
                 if kind == "ask":
                     n_mismatches += self._ask(optimizer, query, *rest[1:])
                 else:
                     self._take(optimizer, kind, query, *rest[1:])
+        if optimizer.run_.together is not None:  # the last of these answers were left out
+            end_together(optimizer)
         return n_mismatches
 
     def _take_over(self, optimizer: Any, snapshot: dict[str, Any]) -> None:
@@ -558,8 +564,43 @@ def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:
 
     observations, names = begin(search, validate)
     search.run_.names = search.run_.names or names
-    commit(search, lambda: list(starmap(partial(take, search), observations)))
+    together = search._takes_together and len(observations) >= defaults.TOGETHER_FROM
+    commit(search, take_together if together else take_in_turn, search, observations)
     return search
+
+
+def take_in_turn(search: Any, answers: Iterable[tuple[Any, Any, Any]]) -> list[Any]:
+    """Apply validated answers one after the other; return the results of :func:`take`."""
+    return [take(search, *each) for each in answers]
+
+
+def take_together(search: Any, answers: Iterable[tuple[Any, Any, Any]]) -> None:
+    """Apply validated answers as one change of the model."""
+    begin_together(search)
+    outcomes = take_in_turn(search, answers)
+    end_together(search)
+    search._check_measured([each for each in outcomes if each is not None])
+
+
+def begin_together(search: Any) -> None:
+    """Let the next answers change the model together, in :func:`end_together`."""
+    run = search.run_
+    if not search._takes_together or run.together is not None:
+        raise ValueError(f"no answers of a {type(search).__name__} begin together here")
+    search._refresh()
+    run.events.append(("together",))
+    run.together = []
+
+
+def end_together(search: Any) -> None:
+    """Change the model by the answers since :func:`begin_together`."""
+    run = search.run_
+    answers, run.together = run.together, None
+    if answers is None:
+        raise ValueError(f"no answers of a {type(search).__name__} were told together here")
+    run.events.append(("apart",))
+    if answers:
+        search._observe_together(answers)
 
 
 def withdraw(search: Any, query: Any) -> Any:
@@ -578,8 +619,11 @@ def withdraw(search: Any, query: Any) -> Any:
     return search
 
 
-def take(search: Any, query: Any, value: Any, noise: Any) -> None:
-    """Apply one validated answer, or a failure if ``value`` is None."""
+def take(search: Any, query: Any, value: Any, noise: Any) -> Any:
+    """Apply one validated answer, or a failure if ``value`` is None.
+
+    Return the outcomes that came with an answer, and None for a failure, or without rows.
+    """
     run, outcomes, block = search.run_, None, None
     if isinstance(value, AnswerWithOutcomes):
         outcomes, block, value = value.outcomes, value.block, value.reward
@@ -587,12 +631,12 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
         run.fail(query, "told as failed")
         if outcomes is not None:
             run.measure(query, outcomes)
-        return
+        return None
     run.block = block
     if isinstance(value, RowAverage):
         run.count(query, value.count)
         if not value.count:
-            return
+            return None
         value = float(value)
     search._observe(query, search.run_.sign.convert(value), noise)
     if run.tell(query, value, noise):
@@ -602,11 +646,14 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> None:
             "queries of one ask(n), or call ask(another=True) for each worker",
             PendingWarning,
         )
-    search._learn()
+    if run.together is None:
+        search._learn()
     run.block = None
     if outcomes is not None:
         run.measure(query, outcomes)
-    search._check_measured(outcomes or {})
+    if run.together is None:
+        search._check_measured([outcomes or {}])
+    return outcomes or {}
 
 
 def repeat_events(search: Any, events: Sequence[Event]) -> Any:

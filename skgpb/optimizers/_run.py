@@ -128,6 +128,8 @@ Event = tuple[Any, ...]
 
 # Kinds of events that are answers to a query.
 ANSWERED = ("tell", "fail", "rows")
+# Kinds of events before and after answers that were told together.
+TOGETHER = ("together", "apart")
 # Kinds of events that are about a query.
 OF_QUERIES = ("ask", "outcomes", "withdraw", *ANSWERED)
 # Format: value in ``pending`` of a query that is not pending.
@@ -235,6 +237,8 @@ class Run:
         Numbers, from 1, of the blocks of answers by name, in order of appearance.
     block : str or None
         Block of the answer that is being applied.
+    together : list of tuples or None
+        Answers that are being told together, so far; None if each is applied at once.
     names : list of str or None
         Columns of the first table that the run was given, in a box whose sides have no names.
     evaluations : Evaluations
@@ -272,6 +276,7 @@ class Run:
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
+        self.together: list[Any] | None = None
         self.names: list[str] | None = None
 
     def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:

@@ -27,7 +27,7 @@ from skgpb.optimizers._feasibility import (
 )
 from skgpb.optimizers._feedback import Feedback
 from skgpb.optimizers._gaussian import CONSISTENT
-from skgpb.optimizers._run import Run
+from skgpb.optimizers._run import TOGETHER, Run
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.surrogate.campaigns import CampaignModels
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -315,6 +315,8 @@ class PosteriorIncumbents(Incumbents):
     utility : Utility or None
         Discount of means for failures and limits, so that candidates do not follow infeasible
         points; None if everything is feasible.
+    n_rounds : int, default=1
+        Number of answers since the candidates moved last: as many move as in so many rounds.
     """
 
     def __init__(
@@ -324,9 +326,10 @@ class PosteriorIncumbents(Incumbents):
         *,
         optimistic: bool,
         utility: Utility | None,
+        n_rounds: int = 1,
     ) -> None:
-        self._targets, self._gp = targets, gp
-        self.most = max(1, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
+        self._targets, self._gp, self.n_rounds = targets, gp, n_rounds
+        self.most = n_rounds * max(1, defaults.MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
         # Copied here, before anything moves: queries and targets then move to the same points.
         n, posterior = len(targets.rows), gp.posterior
         self._means = posterior.tracked_mean()[-n:]
@@ -558,7 +561,7 @@ class PosteriorCache:
         self.sets = sets
         self.queries, self.targets = sets
         self.are_one: bool = self.queries is self.targets
-        self.refreshed_at = -1
+        self.refreshed_at, self._n_rounds = -1, 1
         self._optimistic, self._over_tasks = optimistic, over_tasks
         # The present context as bytes, and the round if candidates follow the posterior.
         self._entered: tuple[bytes, int | None] | None = None
@@ -680,7 +683,7 @@ class PosteriorCache:
         theta : float
             Probability with which the grid of Theorem 2 may fail.
         """
-        self.refreshed_at = round
+        self._n_rounds, self.refreshed_at = round - self.refreshed_at, round
         if self.queries.make_candidates(round + 1, theta, self.largest_slope):
             self.track()
         return (self.queries.follows or self.targets.follows) and len(self.gp.observed) > 0
@@ -698,7 +701,11 @@ class PosteriorCache:
             Whether hyperparameters were refitted since the last round.
         """
         incumbents = PosteriorIncumbents(
-            self.targets, self.gp, optimistic=self._optimistic, utility=utility
+            self.targets,
+            self.gp,
+            optimistic=self._optimistic,
+            utility=utility,
+            n_rounds=self._n_rounds,
         )
         for each in (self.queries, self.targets)[: 2 - self.are_one]:
             if not each.follows:
@@ -820,14 +827,26 @@ class OutcomeModels:
         # Removed until it is complete: after an interruption the next call starts a new model.
         known = self._known.pop(name) if name in self._known else None
         model, n_seen, expected = known or (self._new(options), 0, ExpectedAnswers())
+        together, told = False, list[tuple[Any, float, int]]()
         for i, (kind, *rest) in enumerate(run.events[n_seen:], n_seen):
-            if kind == "outcomes" and rest[1].get(name) is not None:
-                stratum = run.stratum_of_last(i)
-                model = model.with_effects() if stratum else model
-                expected.forget()
-                model.observe(self._queries.rows_of_query(rest[0]), rest[1][name], stratum=stratum)
-                if model.is_due:
-                    model = model.refit()
+            if kind in TOGETHER:
+                together = kind == TOGETHER[0]
+            elif kind == "outcomes" and rest[1].get(name) is not None:
+                rows = self._queries.rows_of_query(rest[0])
+                told.append((rows, rest[1][name], run.stratum_of_last(i)))
+            if not told or together:
+                continue
+            row_sets, numbers, strata = zip(*told, strict=True)
+            told = []
+            model = model.with_effects() if any(strata) else model
+            expected.forget()
+            if len(numbers) == 1:
+                model.observe(row_sets[0], numbers[0], stratum=strata[0])
+            else:
+                noises = np.full(len(numbers), model.default_noise_variance)
+                model.observe_together(row_sets, np.array(numbers), noises, strata)
+            if model.is_due:
+                model = model.refit()
         self._known[name] = model, len(run.events), expected
         return model
 

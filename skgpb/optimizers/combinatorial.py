@@ -438,6 +438,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     _query_type = Allocation
     _inputs_type = AllocationInputs
     _reward_ndim = 1  # an answer has one reward for each campaign
+    _takes_together = True
     _kept_fields = ("_filled",)
 
     if TYPE_CHECKING:
@@ -913,16 +914,11 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return inputs.resolve(query), None if reward is None else rewards, alphas
 
     def _observe(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
-        """Tell every campaign its reward, and record in the log which refits failed."""
-        parts = self.domain_.parts_of(query)
         run = self.run_
-        for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
-            if reward[i] is None:
-                continue
-            optimizer.tell(part, reward[i], None if isnan(alpha[i]) else alpha[i])
-            kind, *when = optimizer.run_.events[-1]
-            if kind == "unlearned":
-                run.events.append((kind, *when, i))
+        if run.together is None:
+            self._observe_together([(query, reward, alpha)])
+        else:
+            run.together.append((query, reward, alpha))
         cost = self.domain_.cost_of(query)
         if query not in run.pending and cost > self._table().limit:
             warn(
@@ -932,6 +928,22 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             )
         told = np.array([each is not None for each in reward])
         run.add((query.box, self.domain_.slots_of(query), told))
+
+    def _observe_together(self, answers: list[Any]) -> None:
+        """Tell every campaign its rewards, and record in the log which refits failed."""
+        parts = [self.domain_.parts_of(query) for query, *_ in answers]
+        for i, optimizer in enumerate(self.optimizers_):
+            told = [
+                (part[i], reward[i], None if isnan(alpha[i]) else alpha[i])
+                for part, (_, reward, alpha) in zip(parts, answers, strict=True)
+                if reward[i] is not None
+            ]
+            if not told:
+                continue
+            optimizer.tell(*map(list, zip(*told, strict=True)))
+            kind, *when = optimizer.run_.events[-1]
+            if kind == "unlearned":
+                self.run_.events.append((kind, *when, i))
 
     @property
     @reading_log

@@ -219,7 +219,7 @@ class IndirectBaseline(IndirectSearch):
     def _on_refit(self) -> None:
         super()._on_refit()
         run = self.run_
-        if not run.n_told:
+        if len(self._model.samples) == run.n_fitted:
             return
         samples, told = self._model.samples, slice(run.n_fitted, None)
         rewards, alphas = map(np.array, (samples.reward[told], samples.alpha[told]))

@@ -30,7 +30,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
+from math import inf, nan
 from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -86,6 +86,7 @@ from skgpb.surrogate.campaigns import (
 from skgpb.surrogate.model import Diagnosis
 from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.utils.locks import locked, reading_log
+from skgpb.utils.progress import log_step
 from skgpb.utils.typing import (
     Bounds,
     Costs,
@@ -151,6 +152,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         "paper",
     )
     _keeps_settings = True
+    _takes_together = True
 
     #: Whether the queries are the targets if ``bounds`` is the only set given.
     _targets_are_queries_in_box: ClassVar[bool] = True
@@ -353,6 +355,21 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return slots
 
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
+        run = self.run_
+        if run.together is None:
+            moments = self._condition(query, reward, alpha)
+        else:
+            rows = self.domain_.rows_of_query(query)
+            run.together.append((rows, reward, alpha, run.stratum))
+            moments = nan, nan  # known after all of these answers
+        price = self._cost_model.cost_of(query)
+        self._spent += price
+        if self._target_sizes is not None:
+            self._target_sizes.pay(query, price)
+        run.close(query, reward, *moments, False)
+
+    def _condition(self, query: Any, reward: Any, alpha: Any) -> tuple[float, float]:
+        """Condition on one answer; return its predicted mean and deviation, in the user's units."""
         # The candidates of a round must not depend on whether anything has read them.
         self._refresh()
         slot, stratum = self._cache.slot_of(query), self.run_.stratum
@@ -364,11 +381,31 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         self._cache.observing(slot, self._model.noise_of(alpha))
         what = slot if slot >= 0 else self.domain_.rows_of_query(query)
         mean, var = self._model.observe(what, reward, alpha, stratum=stratum)
-        price = self._cost_model.cost_of(query)
-        self._spent += price
-        if self._target_sizes is not None:
-            self._target_sizes.pay(query, price)
-        self.run_.close(query, reward, *self._model.to_user_units(mean, var), False)
+        return self._model.to_user_units(mean, var)
+
+    def _observe_together(self, answers: list[Any]) -> None:
+        run, n = self.run_, len(answers)
+        row_sets, *numbers, strata = zip(*answers, strict=True)
+        rewards, alphas = np.array(numbers, dtype=np.float64)
+        if any(strata):
+            self._set_model(self._model.with_effects())
+            self._on_refit()
+        self._cache.observing(-1, 0.0)
+        model = self._model
+        log_step(n, "computing their covariances")
+        moments = model.observe_together(row_sets, rewards, alphas, strata, self._on_refit)
+        predicted = map(model.to_user_units, *(each.tolist() for each in moments))
+        told = zip(run.history[-n:], predicted, strict=True)
+        run.history[-n:] = [(*row[:2], *pair, *row[4:]) for row, pair in told]
+        self._warn_of_penalty(n)
+        if model.is_due:
+            log_step(n, "learning the hyperparameters")
+        self._learn_if_due()
+
+    def _learn_if_due(self) -> None:
+        if self._earlier is not None:
+            self._earlier.update(self._model)
+        super()._learn_if_due()
 
     def _models_with_campaigns(self) -> CampaignModels | None:
         """Return the models given earlier campaigns; None if these do not count."""
@@ -813,10 +850,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
-
-    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`. Which class is
-    for which problem: :ref:`which-class`.
+    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`. Others are
+    inherited from :class:`~skgpb.optimizers.ModelParameters`. See also :ref:`which-class`.
 
     Parameters
     ----------
@@ -894,10 +929,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     fill the space: points of a scrambled Sobol sequence, in one dimension the middles of equal
     parts, the nearest of finitely many queries. The next one is farthest from all earlier ones.
 
-    *Ties.* The search asks the first query of those that agree within a relative 1e-9, and if no
-    answer has any value the one with the largest uncertainty per unit cost.
+    *Ties.* Of scores that agree within a relative 1e-9 the first counts. If no answer has any value
+    the query with the largest uncertainty per unit cost is asked.
 
-    *Recommendation.* The target with the highest posterior mean, of several the least uncertain one.
+    *Recommendation.* The target with the highest posterior mean, of several the least uncertain.
 
     *Boxes.* The candidates of a box are the grid of Theorem 2 while it has at most
     ``n_candidates`` points: ceil(d t^2 b sqrt(log(d / theta))) per axis, b being sqrt(2) times the
@@ -912,7 +947,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
 
     *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
-    asks the query of the best answer once more after 16 answers, which shows whether there is noise.
+    asks that of the best answer once more after 16 answers: this shows whether there is noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). Once it predicts better than
@@ -1172,7 +1207,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             The query, a dict of settings, or points whose average value is the reward. For n
             rewards n of these: a list, the rows of an array, or a table with a column for each
-            side.
+            side. Hyperparameters are learned once from a hundred or more, :ref:`many-past-results`.
         reward : float or None, or array-like of shape (n,)
             The noisy answer. None, or NaN in a column of a table, means that the evaluation
             failed: the query is not asked again for a while.
@@ -1256,16 +1291,18 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
-        self._check_measured({}, len(X))
+        self._check_measured([{}] * len(X))
 
-    def _check_measured(self, outcomes: Mapping[str, Any], n_answers: int = 1) -> None:
+    def _check_measured(self, told: Sequence[Mapping[str, Any]]) -> None:
         run = self.run_
         for name in checked_limits(run.params.limits):
             # An outcome of None was not measured, and the user knows it.
-            if name in outcomes or run.n_observations - run.n_measured(name) > n_answers:
+            lacking = [outcomes for outcomes in told if name not in outcomes]
+            n_without = sum(outcomes.get(name) is None for outcomes in told)
+            if not lacking or run.n_observations - run.n_measured(name) > n_without:
                 continue
-            plural = "" if n_answers == 1 else "s"
-            others = f" ({', '.join(map(repr, outcomes))} did)" if outcomes else ""
+            plural = "" if len(lacking) == 1 else "s"
+            others = f" ({', '.join(map(repr, lacking[0]))} did)" if lacking[0] else ""
             warn(
                 f"{name!r} has a limit and did not come with the answer{plural}{others}, so that "
                 f"the answer{plural} cannot show whether it holds: pass outcomes={{{name!r}: ...}} "

@@ -29,12 +29,12 @@ from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._random_effect import variance_of_effect
 from skgpb.kernels._white import contains_white_noise
-from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, unique_rows
+from skgpb.kernels.evaluator import Evaluator, Functionals, evaluator_of, key_of, unique_keys
 from skgpb.surrogate.kernel_parts import PAIRS_AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples
 from skgpb.utils.roots import nonnegative, warn_of_clipping
 from skgpb.utils.validation import unchanged_by_errors
-from skgpb.utils.warnings import warn
+from skgpb.utils.warnings import warn, without_warnings
 
 __all__ = ["GaussianProcess"]
 
@@ -229,41 +229,103 @@ class GaussianProcess:
         return i
 
     def observe_all(
-        self, rows: np.ndarray, rewards: np.ndarray, noises: np.ndarray, merge: bool = True
-    ) -> None:
-        """Observe one functional for each row, merging repeats; an error changes nothing.
+        self,
+        several: np.ndarray | Functionals,
+        rewards: np.ndarray,
+        noises: np.ndarray,
+        merge: bool = True,
+    ) -> np.ndarray:
+        """Observe several functionals at once, merging repeats; an error changes nothing.
 
         Parameters
         ----------
-        rows : ndarray of shape (n, n_columns)
-            Descriptors.
+        several : ndarray of shape (n, n_columns), or Functionals
+            One functional for each row, or n functionals.
         rewards, noises : ndarray of shape (n,)
             Noisy values and their noise variances, in the user's units.
         merge : bool, default=True
             Whether repeats are merged; with white noise they never are.
+
+        Returns
+        -------
+        numbers : ndarray of shape (n,)
+            Index of each functional among the distinct ones observed so far.
         """
         merge = merge and not self.white
-        if merge and len(rows) == 1:
-            self.observe(rows, float(rewards[0]), float(noises[0]))
-            return
+        if merge and len(several) == 1 and isinstance(several, np.ndarray):
+            return np.array([self.observe(several, float(rewards[0]), float(noises[0]))])
+        if isinstance(several, np.ndarray):
+            several = Functionals.of_rows(several)
         y, noises = (rewards - self.offset) / self.scale, noises / self.scale**2
-        numbers, first = unique_rows(rows, merge)
+        keys = several.keys()
+        n = len(keys)
+        numbers, first = unique_keys(keys) if merge else (np.arange(n), list(range(n)))
         merged = ScaledSamples(numbers, y, noises).merged()
-        known = [self.number_of(rows[i : i + 1]) if merge else -1 for i in first]
-        fresh = [j for j, number in enumerate(known) if number < 0]
-        new = Functionals.of_rows(rows[[first[j] for j in fresh]])
+        places = [self._position.get(keys[i], -1) if merge else -1 for i in first]
+        known = [(j, place) for j, place in enumerate(places) if place >= 0]
+        fresh = [j for j, place in enumerate(places) if place < 0]
+        new = several.select(np.array([first[j] for j in fresh], dtype=np.intp))
         with unchanged_by_errors(self):
-            if len(fresh) < len(known) > 1:
+            if known and len(places) > 1:
                 # One part may fail after another succeeded: work on a copy of the arrays.
                 vars(self).update(vars(self.copy()))
             self._append(new, merged.y[fresh], merged.noise[fresh], merged.counts[fresh])
             for place, j in enumerate(fresh, len(self.observed) - len(fresh)):
-                self._position.setdefault(key_of(rows[first[j] : first[j] + 1]), place)
-            for j, number in enumerate(known):
-                if number >= 0:
-                    count = int(merged.counts[j])
-                    self._repeat(number, float(merged.y[j]), float(merged.noise[j]), count)
+                places[j] = place
+                self._position.setdefault(keys[first[j]], place)
+            for j, place in known:
+                count = int(merged.counts[j])
+                self._repeat(place, float(merged.y[j]), float(merged.noise[j]), count)
             self.posterior.add_repeat_terms(merged.square, merged.log)
+        return np.array(places, dtype=np.intp)[numbers]
+
+    def observe_in_turn(
+        self, several: Functionals, rewards: np.ndarray, noises: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Observe several functionals at once, and predict each answer from all before it.
+
+        Parameters
+        ----------
+        several : Functionals
+            The n functionals, in the order of their answers.
+        rewards, noises : ndarray of shape (n,)
+            As for :meth:`observe_all`.
+
+        Returns
+        -------
+        numbers : ndarray of shape (n,)
+            As for :meth:`observe_all`.
+        mean, var : ndarray of shape (n,)
+            Moments of each functional given all earlier answers, in units of the process.
+        """
+        first, keys = len(self.observed), several.keys()
+        merges = len({*keys}) < len(keys) or not self._position.keys().isdisjoint(keys)
+        one_by_one = self
+        if merges and not self.white:
+            one_by_one = self.copy()
+            one_by_one.track([])
+            # Rounding: a second answer without noise would make the Gram matrix singular.
+            least = JITTERS[0] * float(self.variance(several).max()) * self.scale**2
+            noisy = np.maximum(noises, least)
+            observe = partial(one_by_one.observe_all, merge=False)
+            without_warnings(NumericalWarning, observe, several, rewards, noisy)
+        numbers = self.observe_all(several, rewards, noises)
+        posterior = one_by_one.posterior
+        if several.has_strata:
+            # Predictions are of f alone, and not of the effect of a block.
+            error, variance = posterior.innovations(0)
+            alone = Functionals.of([*several], self.n_columns)
+            K = self.covariance(alone, one_by_one.observed)
+            posterior.solve_rows(K)
+            K = np.tril(K, first - 1)
+            return (
+                numbers,
+                K @ (error / np.sqrt(variance)),
+                self.posterior_variances(self.variance(alone), K),
+            )
+        error, variance = posterior.innovations(first)
+        mean = (rewards - self.offset) / self.scale - error
+        return numbers, mean, np.maximum(variance - posterior.noises()[first:], 0.0)
 
     def number_of(self, row_set: np.ndarray) -> int:
         """Return the index of a functional among the distinct observed ones, -1 if it is not."""

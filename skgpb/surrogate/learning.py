@@ -7,6 +7,7 @@ priors, and the drawing and comparing of searches are the same for all models.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from skgpb import defaults
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import Likelihood, ModelNoise, Prior, restarts
-from skgpb.surrogate.samples import ScaledSamples, subsample
+from skgpb.surrogate.samples import ScaledSamples, random_subsample, subsample
 
 
 def fit_hyperparameters(
@@ -33,6 +34,7 @@ def fit_hyperparameters(
     noise_prior: tuple[Prior, np.ndarray] | None,
     origin: np.ndarray | None,
     model_noise: ModelNoise | None,
+    n_before: int,
 ) -> tuple[np.ndarray, float | None]:
     """Return the most probable hyperparameters theta, and the noise variance if it is learned.
 
@@ -65,6 +67,9 @@ def fit_hyperparameters(
         Subtracted from rows, see :class:`~skgpb.surrogate.gaussian_process.GaussianProcess`.
     model_noise : ModelNoise or None
         Error variance of the kernel itself, which depends on its hyperparameters.
+    n_before : int
+        Number of answers at the latest refit, see
+        :func:`~skgpb.surrogate.samples.random_subsample`.
 
     Returns
     -------
@@ -72,6 +77,12 @@ def fit_hyperparameters(
     noise : float or None
     """
     of_noise, limits = noise_prior or (None, None)
+    chosen = random_subsample(len(functionals), n_before)
+    if chosen is not None:
+        if model_noise is not None:
+            is_answer = model_noise.is_answer[np.isin(samples.functional, chosen)]
+            model_noise = replace(model_noise, is_answer=is_answer)
+        functionals, samples = functionals.select(chosen), samples.about(chosen)
     if model_noise is not None and not free:
         model_noise = model_noise.at(kernel.theta)
 

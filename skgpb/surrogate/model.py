@@ -7,7 +7,7 @@ their own, on the outliers among them, and on when all of this is learned again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb import defaults
 from skgpb.kernels._random_effect import RandomEffect
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.criticism import (
     Criticism,
     contradiction_message,
@@ -709,18 +710,83 @@ class Model:
         learns_noise = isnan(alpha) and self.schedule.learning_due < inf
         if not self.learning_policy.learns_at_once:
             return before
-        if learns_noise and len(gp.observed) >= defaults.FIRST_CHECK_LEARNED:
+        if learns_noise:
             error = (reward - gp.offset) / gp.scale - before[0]
-            variance = before[1] + noise / gp.scale**2
+            self._request_if_far([error], [before[1] + noise / gp.scale**2], [len(gp.observed)])
+            self._request_if_exact(number < len(gp.observed) - 1)
+        return before
+
+    def _request_if_far(self, errors: Any, variances: Any, n_observed: Any) -> None:
+        """Request a refit, which finds outliers, if an answer is far from its prediction.
+
+        ``errors`` (n,) are answers minus predictions, ``variances`` (n,) those of predicted
+        answers, and ``n_observed`` (n,) the numbers of distinct functionals with each answer.
+        """
+        for error, variance, n in zip(errors, variances, n_observed, strict=True):
             far = error * error > defaults.OUTLIER_Z * defaults.OUTLIER_Z * variance
-            if far and abs(error) > defaults.OUTLIER_SPREAD * np.std(gp.posterior.targets()[:-1]):
-                # The next refit decides whether it is an outlier.
+            if not far or n < defaults.FIRST_CHECK_LEARNED:
+                continue
+            targets = self.process.posterior.targets()[: n - 1]
+            if abs(error) > defaults.OUTLIER_SPREAD * np.std(targets):
                 self.schedule.request_refit()
-        again = learns_noise and number < len(gp.observed) - 1
+                return
+
+    def _request_if_exact(self, again: bool) -> None:
+        """Request a refit if repeated answers show that there is no noise, contrary to the model.
+
+        ``again`` says whether a query was answered again.
+        """
         may_be_exact = again and self.prior is not None and self.noise > exact_noise()
         if may_be_exact and self.diagnosis.repeats_agree:
             self.schedule.request_refit()
-        return before
+
+    def observe_together(
+        self,
+        row_sets: Sequence[np.ndarray],
+        rewards: np.ndarray,
+        alphas: np.ndarray,
+        strata: Sequence[int] = (),
+        renew: Callable[[], None] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Condition on several answers by one factorization, like :meth:`observe` on each in turn.
+
+        Parameters
+        ----------
+        row_sets : sequence of n ndarray of shape (n_rows, n_columns)
+            Descriptor rows of the functionals.
+        rewards, alphas : ndarray of shape (n,)
+            Answers and their noise variances; NaN if they are learned.
+        strata : sequence of int, default=()
+            Indices of their blocks, from 1; 0 for answers without one. Empty if none has one.
+        renew : callable, default=None
+            See :meth:`begin`.
+
+        Returns
+        -------
+        mean, var : ndarray of shape (n,)
+            Prediction of each answer from all before it, in units of the process.
+        """
+        gp, n_before = self.process, len(self.process.observed)
+        if not self._begun and self.standardizes and self.schedule.learning_due < inf:
+            self.set_units(*self._spread_of(rewards))
+            if renew is not None:
+                renew()
+        self.begin(float(rewards[0]), renew)
+        noises = np.array([self.noise_of(alpha) for alpha in alphas.tolist()])
+        several = Functionals.of([*row_sets], gp.n_columns, strata)
+        numbers, mean, var = gp.observe_in_turn(several, rewards, noises)
+        for each in zip(numbers.tolist(), rewards.tolist(), alphas.tolist(), strict=True):
+            self.samples.append(*each)
+        if self.learning_policy.learns_at_once and self.schedule.learning_due < inf:
+            # Numbers of distinct functionals before each answer, and with the last.
+            known = np.maximum.accumulate(np.append(n_before, numbers + 1))
+            learns = np.isnan(alphas)
+            errors = (rewards - gp.offset) / gp.scale - mean
+            self._request_if_far(
+                errors[learns], (var + noises / gp.scale**2)[learns], known[1:][learns]
+            )
+            self._request_if_exact(bool((numbers < known[:-1])[learns].any()))
+        return mean, var
 
     def observe_rows(
         self, rows: np.ndarray, rewards: np.ndarray, alphas: np.ndarray, is_answer: bool = True
@@ -738,13 +804,8 @@ class Model:
         is_answer : bool, default=True
             Whether they are answers, which may have the kernel's own error.
         """
-        gp, first = self.process, len(self.process.observed)
         noises = np.array([self.noise_of(alpha, is_answer=is_answer) for alpha in alphas.tolist()])
-        gp.observe_all(rows, rewards, noises)
-        if gp.white:
-            numbers = list(range(first, first + len(rows)))
-        else:
-            numbers = [gp.number_of(rows[i : i + 1]) for i in range(len(rows))]
+        numbers = self.process.observe_all(rows, rewards, noises).tolist()
         if not is_answer:
             n = len(self.samples)
             self.samples.values.update(range(n, n + len(rows)))
@@ -781,7 +842,8 @@ class Model:
         out = copy(self)
         out.schedule = copy(self.schedule)
         out.schedule.record_refit(self.n_answers)
-        found, process = out._fit_robust() if values is None else (values, None)
+        n_before = self.schedule.learned_at
+        found, process = out._fit_robust(n_before) if values is None else (values, None)
         out.samples = self.samples.with_factors(found.outliers)
         out.process = out._process_of(found, out.samples) if process is None else process
         out.noise, out._scaled_model_noise = found.noise, out._error_of(out.process.kernel)
@@ -792,20 +854,21 @@ class Model:
             out.schedule.check_due = self.n_answers
         return out
 
-    def _fit_robust(self) -> tuple[Hyperparameters, GaussianProcess | None]:
+    def _fit_robust(self, n_before: int) -> tuple[Hyperparameters, GaussianProcess | None]:
         """Learn hyperparameters, and again without the outliers under them.
 
         The process with these hyperparameters is returned as well, or None if there is none yet.
+        ``n_before`` is the number of answers at the previous refit.
         """
         samples, cleared = self.samples, set[int]()
         if samples.factors:
             # If all answers turn out to be exact none of them is an outlier.
-            all_believed = self._fit_map(samples.with_factors({}))
+            all_believed = self._fit_map(samples.with_factors({}), n_before)
             if not self._judges(all_believed):
                 return all_believed, None
         for _ in range(defaults.MAX_OUTLIERS_AT_ONCE):
             factors = samples.factors
-            found = replace(self._fit_map(samples), outliers=factors)
+            found = replace(self._fit_map(samples, n_before), outliers=factors)
             if not (judges := self._judges(found)) and not factors:
                 break
             usual = samples.with_factors({}).scaled(found.center, found.scale)
@@ -845,7 +908,7 @@ class Model:
             kernel = with_smoothness(kernel, found.smoothness)
         return self.process.with_hyperparameters(found.theta, merged, center, scale, kernel)
 
-    def _fit_map(self, samples: Samples) -> Hyperparameters:
+    def _fit_map(self, samples: Samples, n_before: int) -> Hyperparameters:
         """Return units of the rewards and hyperparameters, learned from all observations."""
         gp, prior = self.process, self.prior
         ours = prior is not None and is_of_matern(gp.kernel)
@@ -866,7 +929,7 @@ class Model:
         elif free and not np.array_equal(theta, self.first_theta):
             # The likelihood may be flat at the end of a search with few answers.
             starts.append((self.first_theta, usual or 0.0))
-        found = self._fit_from_starts(kernel, prior, samples, scaled, starts, found)
+        found = self._fit_from_starts(kernel, prior, samples, scaled, starts, found, n_before)
         if not (ours and scaled.unknown.all()):
             return found
         if not repeats_agree(scaled):
@@ -900,7 +963,8 @@ class Model:
         if not (free or usual is not None):
             return found
         starts = [(kernel.theta if prior is None else prior.center, usual or 0.0)]
-        return self._fit_from_starts(kernel, prior, samples, scaled, starts, found)
+        n_before = self.n_answers  # all of them are learned from
+        return self._fit_from_starts(kernel, prior, samples, scaled, starts, found, n_before)
 
     def _fit_from_starts(
         self,
@@ -910,6 +974,7 @@ class Model:
         scaled: ScaledSamples,
         starts: list[tuple[np.ndarray, float]],
         before: Hyperparameters,
+        n_before: int,
     ) -> Hyperparameters:
         """Return ``before`` with the hyperparameters that searches from some starts find."""
         gp, options, prior_of_noise = self.process, self.options, None
@@ -928,6 +993,7 @@ class Model:
             noise_prior=prior_of_noise,
             origin=gp.origin,
             model_noise=self._model_noise_of(samples, before.scale),
+            n_before=n_before,
         )
         return replace(before, theta=theta, noise=before.noise if noise is None else noise)
 

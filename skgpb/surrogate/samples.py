@@ -125,3 +125,23 @@ def subsample(
         return functionals, samples
     chosen = np.arange(most) * n // most
     return functionals.select(chosen), samples.about(chosen)
+
+
+def random_subsample(n: int, n_before: int) -> np.ndarray | None:
+    """Return the indices of the functionals to learn from, in order; None to learn from all n.
+
+    If most of the n functionals came together, half of them are enough, as if the numbers at which
+    they are learned from doubled. They are drawn, because an order may have a pattern.
+
+    Parameters
+    ----------
+    n : int
+        Number of functionals.
+    n_before : int
+        Number of answers at the latest refit.
+    """
+    most = defaults.MOST_LEARNED
+    enough = 2 * most if 2 * n_before >= n else max(most // 2, min(n // 2, most))
+    if n <= enough:
+        return None
+    return np.sort(np.random.default_rng(n).choice(n, enough, replace=False))

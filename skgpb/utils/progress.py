@@ -4,8 +4,9 @@
 >>> logging.getLogger("skgpb").setLevel(logging.INFO)  # events of a run, in your log
 >>> logging.getLogger("skgpb").setLevel(logging.NOTSET)
 
-Every answer is an event of level INFO, every failed evaluation one of level WARNING. Nothing is
-printed unless ``progress`` or ``verbose`` asks for it or the program logs.
+Every answer is an event of level INFO, every failed evaluation one of level WARNING. The steps of
+taking a thousand past answers or more are events of its child ``skgpb.past``. Nothing is printed
+unless ``progress`` or ``verbose`` asks for it or the program logs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ logger.addHandler(logging.NullHandler())
 
 # Format: number of lines of a run with verbose=1.
 LINES = 10
+# Speed: number of answers from which on taking them together may last a second.
+LOGGED_FROM = 1000
+
+
+def log_step(n: int, step: str) -> None:
+    """Log the next step of taking n answers together, or of loading them, if that may last."""
+    if n >= LOGGED_FROM:
+        logger.getChild("past").info("%d answers: %s", n, step)
 
 
 class Progress:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import logging
 import os
 import re
 import sys
@@ -103,6 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_command(argv: list[str]) -> int:
     try:
         _check_quotes(argv)
+        _show_steps()
         arguments = _parser(argv).parse_args(argv)
         arguments.run(arguments)
     except UsageError as error:
@@ -117,6 +119,16 @@ def _run_command(argv: list[str]) -> int:
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
     return 0
+
+
+def _show_steps() -> None:
+    """Show on a terminal what the library does with thousands of past answers."""
+    steps = logging.getLogger("skgpb.past")
+    if sys.stderr is not None and sys.stderr.isatty() and not steps.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("skgpb: %(message)s"))
+        steps.addHandler(handler)
+        steps.setLevel(logging.INFO)
 
 
 def _check_quotes(argv: list[str]) -> None:

@@ -14,8 +14,10 @@ from skgpb.lab.experiments.records import LabRecord
 
 # Events of learned hyperparameters; a repetition of the run makes them again.
 LEARNING = ("learned", "unlearned")
+# Events before and after answers that change the model together.
+TOGETHER = ("together", "apart")
 # Events that begin or answer no query.
-ABOUT_NO_QUERY = (*LEARNING, "set", "outcomes")
+ABOUT_NO_QUERY = (*LEARNING, *TOGETHER, "set", "outcomes")
 
 
 @dataclass

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skgpb import defaults
 from skgpb.domains import PointsQuery, Region
 from skgpb.exceptions import LimitWarning, LoadError, ReplayWarning
 from skgpb.lab.experiments.answers import (
@@ -26,7 +27,13 @@ from skgpb.lab.experiments.answers import (
 )
 from skgpb.lab.experiments.blocks import block_name, read_block
 from skgpb.lab.experiments.changes import Change, checked_author, differences, editable_fields
-from skgpb.lab.experiments.entries import LEARNING, Entry, make_entries, match_entries
+from skgpb.lab.experiments.entries import (
+    LEARNING,
+    TOGETHER,
+    Entry,
+    make_entries,
+    match_entries,
+)
 from skgpb.lab.experiments.limits import (
     format_limits,
     is_within_limits,
@@ -315,6 +322,9 @@ class Notebook:
             if is_split:
                 out.append((self._answer_event(("tell", query, y, nan), number), [number]))
             out += self._outcome_events(query, number, plan.limits)
+        if len(out) >= defaults.TOGETHER_FROM:
+            begins, ends = (((kind,), list[int]()) for kind in TOGETHER)
+            out = [begins, *out, ends]
         return out if is_split else [(event, numbers), *out]
 
     def _answer_event(self, event: Any, number: int) -> Any:

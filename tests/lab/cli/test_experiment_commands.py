@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import re
 import shlex
@@ -16,11 +17,12 @@ from numpy.testing import assert_allclose
 
 from skgpb import GPUCBOptimizer
 from skgpb.lab import file_lock
-from skgpb.lab.cli import main
+from skgpb.lab.cli import commands, main
 from skgpb.lab.cli.experiment_picture import draw_experiment
 from skgpb.lab.experiments import Experiment
 from skgpb.plotting.words import WORDS
 from skgpb.surrogate import suboptimality_gap
+from skgpb.utils.progress import log_step
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
 
@@ -669,3 +671,18 @@ def test_an_earlier_campaign_in_a_table(tmp_path, call, capsys):
     assert params["catalyst"] == "A" and abs(params["temperature"] - 50) < 6
     assert main(["show", str(tmp_path / "run.skgpb")]) == 0
     assert f"earlier campaign 2024: {n} answers, likeness is learned" in capsys.readouterr().out
+
+
+def test_a_terminal_shows_what_is_done_with_thousands_of_past_answers(monkeypatch, capsys):
+    steps = logging.getLogger("skgpb.past")
+    before = steps.level
+    for tty, shown in ((False, ""), (True, "skgpb: 5000 answers: a step\n")):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda tty=tty: tty)
+        try:
+            commands._show_steps()
+            log_step(5000, "a step")
+            log_step(10, "a step")
+        finally:
+            steps.handlers.clear()
+            steps.setLevel(before)
+        assert capsys.readouterr().err == shown

@@ -209,3 +209,35 @@ def test_operators_and_dates_are_those_of_the_notebook(tmp_path, name, told):
 )
 def test_a_shift_is_said_by_its_size_and_its_side(mean, words):
     assert describe_shift({"mean": mean, "std": 0.31}) == f"{words} the average"
+
+
+@pytest.mark.parametrize("rules", [{"block": "day"}, {"limits": "load <= 1.5"}, {}])
+def test_rows_of_a_long_table_are_taken_together_however_the_run_is_repeated(tmp_path, rules):
+    rng = np.random.default_rng(0)
+    table = tmp_path / "past.csv"
+    with table.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["x", "y", "height", "load", "day"])
+        for i, (x, y) in enumerate(rng.random((110, 2)).round(3).tolist()):
+            rows.writerow([x, y, round(np.sin(5 * x) + y, 3), x + y, f"day {i // 20}"])
+    sides = ["x=0:1", "y=0:1"]
+    begun = Experiment.create(
+        tmp_path / "begun", sides, data=table, answer="height", seed=0, **rules
+    )
+    added = Experiment.create(tmp_path / "added", sides, seed=0, answer="height", **rules)
+    added.add_table(table)
+    for run_name, run in {"begun": begun, "added": added}.items():
+        kinds = [event[0] for event in run.optimizer._events]
+        by_fit = kinds[0] == "fit" and not rules
+        assert kinds.count("together") == kinds.count("apart") == (not by_fit)
+        assert kinds.count("learned") == 1
+        run.tell(1.2, at={"x": 0.5, "y": 0.2}, measured={"load": 0.7, "day": "day 9"})
+        number = run.history()[3]["query"]
+        run.annotate(number, measured={"load": 0.1, "day": "day 1"})  # the run is repeated
+        again = [event[0] for event in run.optimizer._events]
+        assert [kind for kind in again if kind != "learned"] == [
+            kind for kind in [*kinds, *again[len(kinds) :]] if kind != "learned"
+        ]
+        assert Experiment(tmp_path / run_name).ask() == run.ask()
+        run.undo()
+        assert len(run.history()) >= 110
