@@ -12,7 +12,6 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.optimizers._inputs import Sign
 from skgpb.optimizers.round import QueryTargetPosterior
 from skgpb.surrogate.campaigns import CampaignModels
-from skgpb.utils.roots import joint_draws
 from skgpb.utils.validation import check_inside, check_numbers
 
 # Limit: least number of answers of a campaign, for which a kernel can be learned.
@@ -124,15 +123,14 @@ class CampaignPosterior(QueryTargetPosterior):
         return self._every[self._first + number, self._first :]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Return joint draws (n_draws, n_targets) of the targets."""
-        first = self._first
-        return self._draws(self.target_mean, self._every[first:, first:], n_draws, rng)
+        """Return joint draws (n_draws, n_targets) of the targets, each by one of the models."""
+        return self._draws(self.rows_of_targets, n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Return joint draws (n_draws, n_queries) of the functionals that the queries observe."""
-        n = len(self._queries)
-        return self._draws(self.query_mean, self._every[:n, :n], n_draws, rng)
+        return self._draws(self._queries, n_draws, rng)
 
-    @staticmethod
-    def _draws(mean: Any, covariance: Any, n: int, rng: np.random.Generator) -> np.ndarray:
-        return joint_draws(mean, covariance, n, int(rng.integers(2**31))).T
+    def _draws(self, rows: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        state = np.random.RandomState(int(rng.integers(2**31)))
+        values = self._models.draws(rows, n_draws, state)
+        return (values - self.offset) / self.scale

@@ -42,7 +42,6 @@ from skgpb.surrogate.models import Models
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
-from skgpb.utils.roots import joint_draws
 from skgpb.utils.typing import Bounds, Direction, Noise, Optimizer, Queries, Relearn, Seed, Settings
 from skgpb.utils.validation import (
     MOST_RESTARTS,
@@ -611,13 +610,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             rows = self._rows_of(X)
             return run.sign.convert(self.surrogate_.sample_y(rows, n_samples, random_state))
         rng, points = check_random_state(random_state), self._functionals_at(X)
-        counts = rng.multinomial(check_draws(n_samples, len(X)), models.weights)
-        draws = []
-        for gp, n in zip(models.processes, counts.tolist(), strict=True):
-            if n:
-                mean, cov = gp.moments(points, cov=True)
-                draws.append(joint_draws(mean, cov + models.least * np.eye(len(mean)), n, rng))
-        return run.sign.convert(np.hstack(draws)[:, rng.permutation(n_samples)])
+        return run.sign.convert(models.draws(points, check_draws(n_samples, len(X)), rng).T)
 
     @overload
     def predict_query(

@@ -558,7 +558,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         longest = 0
         if run.space is not None and self.domain_.is_discretization and self._seeks_simple_regret:
             longest = run.space.longest_list  # the design should contain each of its values
-        return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
+        n = max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
+        # Answers that earlier campaigns led to are answers as well.
+        return n if earlier is None else max(0, n - earlier.n_with)
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Return the noise variances (n,) of answers to queries, with the error of the model."""

@@ -342,15 +342,18 @@ class EarlierCampaigns:
     ----------
     are_off : bool
         Whether the present campaign seems to be like none of them, so that they do not count.
+    n_with : int
+        Number of answers when they last counted.
     """
 
     campaigns: list[list[Shape]]
     alone: list[Shape]
     are_off: bool = False
+    n_with: int = 0
     _last: tuple[Samples, int, _Fit] | None = field(default=None, repr=False)
     _known: tuple[_Fit, GaussianProcess, CampaignModels] | None = field(default=None, repr=False)
 
-    _kept_fields = ("are_off",)
+    _kept_fields = ("are_off", "n_with")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_last": None, "_known": None}
@@ -358,6 +361,8 @@ class EarlierCampaigns:
     def update(self, model: Model) -> None:
         """Decide whether the campaigns count, after another answer."""
         n = model.n_answers
+        if not self.are_off:
+            self.n_with = n
         if n > defaults.MOST_WITH_CAMPAIGNS:
             self.are_off = True
         elif n > 1:

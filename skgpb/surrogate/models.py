@@ -48,6 +48,7 @@ from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
 from skgpb.surrogate.samples import ScaledSamples, subsample
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
+from skgpb.utils.roots import joint_draws
 
 # Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
 # variances of f in units of their median, and of noise variances in units of the variance of the
@@ -174,6 +175,15 @@ class Models:
             return mean, np.sqrt(self._mean(second**2 + apart**2) + self.least)
         within = np.tensordot(self.weights, second, 1) + self.least * np.eye(len(mean))
         return mean, within + (apart.T * self.weights) @ apart
+
+    def draws(self, row_sets: np.ndarray, n_draws: int, rng: np.random.RandomState) -> np.ndarray:
+        """Return joint draws (n_draws, n) of functionals; the model of each is drawn as well."""
+        draws = []
+        for gp, n in zip(self.processes, rng.multinomial(n_draws, self.weights), strict=True):
+            if n:
+                mean, cov = gp.moments(row_sets, cov=True)
+                draws.append(joint_draws(mean, cov + self.least * np.eye(len(mean)), int(n), rng))
+        return np.hstack(draws)[:, rng.permutation(n_draws)].T
 
     def _mean(self, values: np.ndarray) -> np.ndarray:
         """Average values (n_models, n) over models; the rounding does not depend on n."""
