@@ -852,8 +852,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     >>> round(result.x.params["x"], 1)
     3.0
 
-    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`. Others are
-    inherited from :class:`~skgpb.optimizers.ModelParameters`. See also :ref:`which-class`.
+    Its parameters are fields of a dataclass, see :doc:`/development/new_algorithm`.
+    Other parameters are inherited from :class:`~skgpb.optimizers.ModelParameters`. Which class is
+    for which problem: :ref:`which-class`.
 
     Parameters
     ----------
