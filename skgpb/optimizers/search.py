@@ -906,8 +906,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         high) for each name, None for an open end. Pass measured outcomes to :meth:`tell`. Each
         outcome has its own model, see Notes.
     earlier_campaigns : dict, default=None
-        Answers of earlier campaigns, ``{"2024": (settings, answers)}``, whose likeness to this one
-        is learned, see :doc:`/user_guide/transfer`. Only for points, and if ``kernel`` is None.
+        Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ with prior probability 1/2. Then one flat answer at the earlier optimum refutes 
 
 An average over these models explores where the campaigns contradict each other, but it still wastes
 queries if nothing is alike. So earlier campaigns are dropped while the probability that the present
-one is like none of them exceeds 1/2, and count again once it is below 1/10.
+one is like none of them exceeds 0.6, and count again once it is below 0.1. Its prior is 1/2.
 """
 
 from __future__ import annotations
