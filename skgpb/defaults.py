@@ -313,7 +313,7 @@ CORRELATIONS = {
     1.0: 0.08,
 }
 # Probability that a campaign is like no earlier one above which the earlier ones do not count.
-CAMPAIGNS_OFF = 0.6
+CAMPAIGNS_OFF = 0.7
 # Probability below which they count again.
 CAMPAIGNS_BACK = 0.1
 # Largest number of answers with which earlier campaigns count.

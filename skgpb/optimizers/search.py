@@ -59,6 +59,7 @@ from skgpb.optimizers._feasibility import (
     with_means,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
+from skgpb.optimizers._files import restore, snapshot_of
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs, check_settings
 from skgpb.optimizers._loop import seed_of_run
@@ -137,13 +138,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     _query_type: ClassVar[type[Query]] = Arm
     _inputs_type: ClassVar[type[Inputs]] = SetInputs
-    _kept_fields: ClassVar[tuple[str, ...]] = (
-        "_cache",
-        "_filled",
-        "_spent",
-        "_target_sizes",
-        "_earlier",
-    )
+    _kept_fields: ClassVar[tuple[str, ...]] = ("_cache", "_filled", "_spent", "_target_sizes")
     _sides = "any"
     _methods: ClassVar[tuple[RecommendMethod, ...]] = (
         "posterior",
@@ -209,7 +204,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             n, rng = self.run_.n_told, self._rng_of_candidates
             self._cache.enter(context, n, rng, self._observed_centers)
         first = self._next_initial_query()
+        if first is None and self._begins_with_campaigns:
+            return self._best(context)
         return self._best_by_rule() if first is None else first
+
+    @property
+    def _begins_with_campaigns(self) -> bool:
+        """True if the first query is the best setting by earlier campaigns.
+
+        Without answers their likeness is a guess, so that a rule would explore it at the extremes.
+        """
+        run = self.run_
+        begins = not (run.n_observations or run.pending) and self._targets_are_queries
+        return begins and self._models_with_campaigns() is not None
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> Round:
@@ -406,6 +413,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self._earlier is not None:
             self._earlier.update(self._model)
         super()._learn_if_due()
+
+    def _snapshot(self) -> Any:
+        own = {} if self._earlier is None else {"earlier": snapshot_of(self._earlier)}
+        return super()._snapshot() | own
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        if self._earlier is not None:
+            restore(self._earlier, snapshot["earlier"])
 
     def _models_with_campaigns(self) -> CampaignModels | None:
         """Return the models given earlier campaigns; None if these do not count."""
@@ -1173,11 +1189,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
                 "kernel, queries, targets and context_bounds must be None; got the campaigns "
                 f"{list(given)}"
             )
-        shapes = [
-            shapes_of_campaign(model, self._functionals_at(points), answers)
-            for points, answers in self._answers_of_campaigns()
-        ]
-        return EarlierCampaigns(shapes, shapes_alone(model))
+        answers = [(self._functionals_at(X), y) for X, y in self._answers_of_campaigns()]
+        shapes = [shapes_of_campaign(model, rows, y) for rows, y in answers]
+        return EarlierCampaigns(shapes, shapes_alone(model, answers[0][0][:1]))
 
     def _answers_of_campaigns(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return points (n, d) and answers (n,), to be maximised, of each earlier campaign."""

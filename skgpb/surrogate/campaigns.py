@@ -20,7 +20,7 @@ with prior probability 1/2. Then one flat answer at the earlier optimum refutes 
 
 An average over these models explores where the campaigns contradict each other, but it still wastes
 queries if nothing is alike. So earlier campaigns are dropped while the probability that the present
-one is like none of them exceeds 0.6, and count again once it is below 0.1. Its prior is 1/2.
+one is like none of them exceeds 0.7, and count again once it is below 0.1. Its prior is 1/2.
 """
 
 from __future__ import annotations
@@ -116,6 +116,17 @@ def _fit_shape(gp: GaussianProcess, where: Functionals, z: np.ndarray, unit: flo
     return Shape(gp, float(density.max()), variance * unit, where, root, weights)
 
 
+def _of_variance_one(model: Model, kernel: Any, theta: np.ndarray, row: np.ndarray) -> Any:
+    """Return a process whose prior variance is one, with other hyperparameters as in ``theta``.
+
+    Main effects add to the variance of a kernel, at every row (1, n_columns) alike.
+    """
+    kernel, rest = kernel.clone_with_theta(theta), (model.process.n_columns, model.process.origin)
+    variance = GaussianProcess(kernel, *rest).variance(Functionals.of_rows(row))[0]
+    theta = np.append(theta[0] - log(float(variance)), theta[1:])
+    return GaussianProcess(kernel.clone_with_theta(theta), *rest)
+
+
 def _gap_of_lengths(theta: np.ndarray, prior: Prior) -> float:
     """Return the log prior of hyperparameters other than the variance of f."""
     gap = ((theta - prior.center) / prior.spread)[1:]
@@ -155,20 +166,20 @@ def shapes_of_campaign(model: Model, rows: np.ndarray, rewards: np.ndarray) -> l
     z, where = (rewards - rewards.mean()) / rewards.std(), Functionals.of_rows(rows)
     shapes = []
     for theta in thetas_around(kernel, prior):
-        gp = GaussianProcess(kernel.clone_with_theta(theta), process.n_columns, process.origin)
+        gp = _of_variance_one(model, kernel, theta, rows[:1])
         found = _fit_shape(gp, where, z, float(rewards.var()))
         weight = found.log_weight + _gap_of_lengths(theta, prior)
         shapes.append(replace(found, log_weight=weight))
     return _normalised(shapes)
 
 
-def shapes_alone(model: Model) -> list[Shape]:
-    """Return the priors of a function that is like none of the earlier ones."""
+def shapes_alone(model: Model, row: np.ndarray) -> list[Shape]:
+    """Return the priors of a function that is like none; ``row`` (1, n_columns) is any setting."""
     process, prior, kernel = model.process, model.prior, model.process.kernel
     assert prior is not None
     none, shapes = np.zeros((0, 0)), []
     for theta in thetas_around(kernel.clone_with_theta(prior.center), prior):
-        gp = GaussianProcess(kernel.clone_with_theta(theta), process.n_columns, process.origin)
+        gp = _of_variance_one(model, kernel, theta, row)
         where, weight = Functionals(process.n_columns), _gap_of_lengths(theta, prior)
         shapes.append(Shape(gp, weight, np.nan, where, none, np.zeros(0)))
     return _normalised(shapes)

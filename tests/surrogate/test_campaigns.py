@@ -91,7 +91,7 @@ class Dense:
 def campaigns(*answers):
     model = model_of_answers(OLD_X[:0], ())
     shapes = [shapes_of_campaign(model, OLD_X, y) for y in answers]
-    return EarlierCampaigns(shapes, shapes_alone(model))
+    return EarlierCampaigns(shapes, shapes_alone(model, OLD_X[:1]))
 
 
 def length_of(shape):
@@ -209,3 +209,13 @@ def test_only_some_of_very_many_earlier_answers_are_used(monkeypatch):
     model = model_of_answers(OLD_X[:0], ())
     shapes = shapes_of_campaign(model, OLD_X, OLD_Y)
     assert all(np.array_equal(each.observed.rows, OLD_X[::2]) for each in shapes)
+
+
+def test_kernels_with_main_effects_have_variance_one():
+    box = np.array([[0.0, 1.0]] * 2)
+    kernel, prior = default_kernel(box, main_effects=True), default_prior(box, True)
+    model, rng = Model(kernel, 2, prior=prior, seed=0), np.random.default_rng(0)
+    X = rng.random((20, 2))
+    shapes = shapes_of_campaign(model, X, 50.0 * X[:, 0] + 9.0 * X[:, 1] ** 2)
+    for shape in (*shapes, *shapes_alone(model, X[:1])):
+        assert np.diag(shape.gp.kernel(X)) == pytest.approx(np.ones(20))

@@ -18,7 +18,7 @@ from skgpb.lab.experiments.entries import Entry
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.table import PastAnswer, read_answers
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
-from skgpb.optimizers.changed_box import Restatement, box_with_earlier, settings_of
+from skgpb.optimizers.changed_box import Restatement, box_with_earlier, known_settings
 from skgpb.optimizers.search import Search
 from skgpb.utils.typing import Limits
 from skgpb.utils.warnings import without_warnings
@@ -270,8 +270,7 @@ class Plan:
         values = {name: sides[name].value_or_other(given) for name, given in earlier.items()}
         every, run = list(sides.values()), self.optimizer.run_
         box = Box({side.name: side.bounds for side in every}, constraints, earlier=values)
-        told = settings_of(run.events, run.space) + self.optimizer._settings_of_campaigns()
-        box = box_with_earlier(box, run.space, told)
+        box = box_with_earlier(box, run.space, known_settings(self.optimizer))
         # Start from the initial parameters: later changes of them are events of the run.
         other = clone(self.optimizer._repeat_events([]))
         other.set_params(bounds=box if box.is_constrained else dict(box))

@@ -1053,10 +1053,10 @@ def test_earlier_campaigns_count_by_their_likeness_also_after_a_change(tmp_path)
     )
     assert run.status()["earlier_campaigns"] == {"last year": 40}
     assert run.status()["n_answered"] == run.status()["n_given"] == 0
-    first = run.ask()[0]
-    assert first["params"]["catalyst"] == "B" and yield_at(first["params"]) < 0.5
+    run.ask()
     assert run.why()[0]["why"].startswith("earlier campaigns suggest it")
-    play(run, 2)
+    play(run, 4)
+    assert run.best()["best_answer"]["answer"] < 0.3
     run.undo()
     play(run, 1)
     run.change({"temperature": "40:90"}, limits=["foam < 3"])
