@@ -38,7 +38,7 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
 from skgpb.surrogate.model import Model, Samples
-from skgpb.surrogate.models import Models, log_density_of_answers, thetas_around
+from skgpb.surrogate.models import Models, log_density_of_answers, quantiles, thetas_around
 from skgpb.surrogate.samples import Merged
 
 # Accuracy: logarithms of the variances of f, and of those of the noise, in units of the variance of
@@ -47,8 +47,9 @@ AMPLITUDES = np.arange(-3, 6) * 1.2
 NOISES = np.arange(-6.0, 1.0)
 # Rounding: least noise variance of an answer, in units of the variance of f.
 LEAST_SHARE = 1e-8
-# Accuracy: share of the probability of all models that the average has, and the number of models.
-KEPT_SHARE, MOST_KEPT = 0.98, 30
+# Accuracy: share of the probability of all correlations and kernels that the average has, and the
+# number of pairs of variances for all of them; each has one at least.
+KEPT_SHARE, N_KEPT = 0.98, 30
 
 
 def log_prior_of_variances(levels: np.ndarray) -> np.ndarray:
@@ -407,16 +408,17 @@ def _models_of(
     fit: _Fit, model: Model, row_sets: Sequence[np.ndarray], noises: np.ndarray
 ) -> CampaignModels:
     """Return the most probable models, given pending queries as well."""
-    flat = fit.probabilities.ravel()
-    best = np.argsort(-flat, kind="stable")
-    n = min(int(np.searchsorted(np.cumsum(flat[best]), KEPT_SHARE)) + 1, MOST_KEPT)
+    of_nodes = fit.probabilities.sum(axis=(1, 2))
+    best = np.argsort(-of_nodes, kind="stable")
+    kept = best[: int(np.searchsorted(np.cumsum(of_nodes[best]), KEPT_SHARE)) + 1]
     members: dict[Shape, list[Member]] = {}
-    for i in best[:n].tolist():
-        node, level, amplitude = np.unravel_index(i, fit.probabilities.shape)
-        shape, correlation = fit.nodes[node]
-        variances = float(np.exp(AMPLITUDES[amplitude])), float(np.exp(fit.levels[level]))
-        member = Member(float(flat[i]), correlation, *variances)
-        members.setdefault(shape, []).append(member)
+    for i in kept.tolist():
+        shape, correlation = fit.nodes[i]
+        n = max(1, round(N_KEPT * float(of_nodes[i])))
+        for weight, level, amplitude in quantiles(fit.probabilities[i], n):
+            variances = float(np.exp(AMPLITUDES[amplitude])), float(np.exp(fit.levels[level]))
+            member = Member(weight, correlation, *variances)
+            members.setdefault(shape, []).append(member)
     processes: list[Any] = [
         CampaignProcess(shape, own, fit.units, fit.observed, fit.merged, row_sets, noises)
         for shape, own in members.items()

@@ -145,7 +145,11 @@ class Models:
         every /= every.sum()
         processes, weights, noises = list[GaussianProcess](), list[float](), list[float]()
         for kernel, of_variances in zip(nodes, every, strict=True):
-            for weight, level, amplitude in _quantiles(of_variances):
+            total = float(of_variances.sum())
+            if total < defaults.NEGLIGIBLE_WEIGHT:
+                continue
+            n = max(1, round(defaults.N_MODELS * total))
+            for weight, level, amplitude in quantiles(of_variances, n):
                 theta = kernel.theta
                 theta[0] = amplitudes[amplitude]
                 if isinstance(kernel, RandomEffect):
@@ -334,15 +338,12 @@ def thetas_around(kernel: Any, prior: Prior) -> np.ndarray:
     return thetas
 
 
-def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
+def quantiles(weights: np.ndarray, n: int) -> list[tuple[float, int, int]]:
     """Return the weights and indices (noise variance, variance of f) of the chosen models.
 
-    They are the quantiles of weights (n_levels, n_amplitudes) in the order of the noise.
+    They are ``n`` quantiles of weights (n_levels, n_amplitudes) in the order of the noise.
     """
     total = float(weights.sum())
-    if total < defaults.NEGLIGIBLE_WEIGHT:
-        return []
-    n = max(1, round(defaults.N_MODELS * total))
     places = (np.arange(n) + 0.5) / n * total
     chosen, counts = np.unique(np.searchsorted(np.cumsum(weights), places), return_counts=True)
     numbers = np.column_stack(np.unravel_index(chosen, weights.shape)).tolist()

@@ -23,12 +23,12 @@ from skgpb.surrogate.models import (
     NOISES,
     Models,
     _log_prior_of_variances,
-    _quantiles,
     _rough_sum,
     _shapes,
     _varying,
     can_be_averaged,
     log_density_of_answers,
+    quantiles,
     thetas_around,
 )
 from skgpb.surrogate.samples import ScaledSamples
@@ -287,17 +287,16 @@ def test_an_effect_of_blocks_stays_in_units_of_f():
 @pytest.mark.parametrize("seed", range(5))
 def test_chosen_models_are_quantiles_in_the_order_of_the_noise(seed):
     weights = np.random.default_rng(seed).dirichlet(np.full(12, 0.3)).reshape(4, 3) * 0.7
-    chosen = _quantiles(weights)
-    assert sum(weight for weight, *_ in chosen) == pytest.approx(0.7)
     n = round(defaults.N_MODELS * 0.7)
+    chosen = quantiles(weights, n)
+    assert sum(weight for weight, *_ in chosen) == pytest.approx(0.7)
     cumulative = np.cumsum(weights.ravel())
     expected = [int(np.argmax(cumulative >= (i + 0.5) / n * 0.7)) for i in range(n)]
     found = [3 * level + amplitude for _, level, amplitude in chosen]
     assert found == sorted(set(expected))
     for (weight, *_), number in zip(chosen, found, strict=True):
         assert weight == pytest.approx(0.7 * expected.count(number) / n)
-    assert _quantiles(np.full((1, 1), defaults.NEGLIGIBLE_WEIGHT * 0.99)) == []
-    assert _quantiles(np.array([[0.0, 1e-2]])) == [(1e-2, 0, 1)]
+    assert quantiles(np.array([[0.0, 1e-2]]), 1) == [(1e-2, 0, 1)]
 
 
 def test_the_prior_of_variances_is_normal_in_their_logarithms():
