@@ -177,7 +177,7 @@ def test_keys_of_every_object(path, call, tmp_path):
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         "not_used",
         *("limits", "constraints", "block", "answer_range", "score", "trade_offs"),
-        *("costs", "spent"),
+        *("costs", "earlier_campaigns", "spent"),
     }
 
 
