@@ -1,7 +1,8 @@
 """How often intervals of 95 % hold where decisions are made, and how long they are.
 
 ``python -m benchmarks.calibration [--runs 200] [--seed 0] [--searches best] [--laws rbf]
-[--dimensions 1] [--noises 5] [--answers 20 50] [--at-least 90] [--n-jobs 1] [--output DIR]``
+[--dimensions 1] [--noises 5] [--answers 20 50] [--limits number yes] [--at-least 90]
+[--n-jobs 1] [--output DIR]``
 
 A search that is told nothing but the bounds plays a function that is not drawn from its own prior.
 After some numbers of answers three of its intervals are compared with the truth: that of the query
@@ -22,6 +23,11 @@ cell of 200 runs takes minutes. The searches are
 GP-UCB for what is earned on the way ("points") and for the best setting ("best", as an experiment
 has it), the latter with a list of six beside a number ("lists"), GPOO, whose answers are averages
 over cells ("regions"), and CMES, whose answers are blurred ("cmes").
+
+With ``--limits`` EI is played instead, on a smooth function of two settings, with a limit that 40 %
+of all settings keep on an outcome of another law. The outcome is told as a number with noise, or as
+yes or no. What is said of the limit at the recommendation and at random settings is compared with
+the share of these that keep it, for eleven ranges of the probability.
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +50,7 @@ from benchmarks._common import (
     replicate,
     write_csv,
 )
-from skgpb import CMESOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb import CMESOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.kernels import WindowMean
 from skgpb.lab.experiments.judge import smallest_region_depth
 from skgpb.lab.experiments.stopping import TRIES
@@ -52,11 +59,14 @@ from skgpb.lab.experiments.stopping import TRIES
 BAND = float(norm.ppf(0.975))
 #: Degrees of freedom of the spectral density of the processes; those of an RBF kernel are infinite.
 SMOOTHNESS = {"matern-1/2": 1.0, "matern-3/2": 3.0, "matern-5/2": 5.0, "rbf": np.inf}
-LAWS = (*SMOOTHNESS, "cone", "cliff", "hills")
+LAWS = (*SMOOTHNESS, "cone", "cliff", "hills", "steps", "teeth")
 SEARCHES = ("points", "best", "lists", "regions", "cmes")
 NOISES = (0.0, 5.0, 30.0)
 #: Features that a process is made of, and the power that fills the tail of their frequencies.
 N_FEATURES, TAIL = 3000, 3
+#: Ways to tell an outcome with a limit, the share of settings within, and ends of probabilities.
+TOLD, KEPT = ("number", "yes"), 0.4
+ENDS = (0.0, 0.05, *(0.15 + 0.1 * i for i in range(9)), np.inf)
 #: Settings that are drawn at random, and those by which the range of f is known.
 N_HELD_OUT, N_RANGE = 50, 2000
 #: Entries of the list, and how far apart they are.
@@ -108,7 +118,7 @@ class Problem:
             self._phases = rng.uniform(0.0, 2.0 * np.pi, N_FEATURES)
             self._weights = rng.normal(size=N_FEATURES)
         else:
-            n = 1 if law == "cone" else int(rng.integers(3, 7))
+            n = 1 if law in ("cone", "steps", "teeth") else int(rng.integers(3, 7))
             self._centers = 0.15 + 0.7 * self.columns(rng.random((n, d)), rng.integers(0, 6, n))
             self._heights = rng.uniform(0.5, 1.0, n)
             self._widths = np.exp(rng.uniform(np.log(0.08), np.log(0.3), n)) * d**0.5
@@ -144,6 +154,9 @@ class Problem:
             # It rises towards an edge, and falls by as much beyond it.
             height = (X - self._centers[0]) @ self._along
             return np.where(height < 0.0, height, height - 1.0)
+        if self.law in ("steps", "teeth"):
+            height = (X @ self._along) / self._widths[0]
+            return np.floor(height) if self.law == "steps" else height % 1.0
         far = np.linalg.norm(X[:, np.newaxis] - self._centers, axis=2)
         if self.law == "cone":
             return -far[:, 0]
@@ -322,6 +335,71 @@ def play(
     return np.array([found[n] for n in counts])
 
 
+def play_limited(told: str, law: str, noise: float, n: int, seed: int) -> np.ndarray:
+    """Return the probability that a limit holds, and whether it does, shape (n_settings, 2).
+
+    The first setting is the recommendation, the others are drawn at random.
+    """
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([seed, LAWS.index(law), TOLD.index(told)])
+    value, outcome = Problem("rbf", 2, False, rng), Problem(law, 2, False, rng)
+    end = float(np.quantile(outcome(outcome.drawn(N_RANGE, rng)), KEPT))
+    limit: Any = True if told == "yes" else (None, end)
+    optimizer = EIOptimizer(bounds=[(0.0, 1.0)] * 2, limits={"outcome": limit}, random_state=seed)
+    for _ in range(n):
+        query = optimizer.ask()
+        known = float(outcome(query.points)[0])
+        error = 0.01 * noise * outcome.range * rng.normal()
+        measured = known <= end if told == "yes" else known + error
+        optimizer.tell(query, float(value(query.points)[0]), outcomes={"outcome": measured})
+    X = np.concatenate([optimizer.recommend().points, outcome.drawn(N_HELD_OUT, rng)])
+    return np.column_stack([optimizer.predict_within_limits(X), outcome(X) <= end])
+
+
+def row_of_limit(runs: np.ndarray) -> list[str]:
+    """Cells of a row: per cent that keep a limit, and what is said, for each range."""
+    drawn = runs[:, 1:].reshape(-1, 2)
+    parts = [runs[:, 0]] + [
+        drawn[(drawn[:, 0] >= low) & (drawn[:, 0] < high)] for low, high in pairwise(ENDS)
+    ]
+    means = [100.0 * part.mean(axis=0) if len(part) else None for part in parts]
+    return ["-" if mean is None else f"{mean[1]:.0f} of {mean[0]:.0f}" for mean in means]
+
+
+def print_limits(options: Any, seeds: range) -> None:
+    """Print what is said of limits, and write it."""
+    header = ["recommended", *(f"from {100 * low:.0f}" for low in ENDS[:-1])]
+    cells = [
+        (told, law, noise, n)
+        for told in options.limits
+        for law in options.laws
+        for noise in (options.noises if told == "number" else [0.0])
+        for n in options.answers
+    ]
+    each = replicate(play_limited, cells, seeds, options.n_jobs)
+    rows = [
+        (f"{told}, {law}, noise {noise:g} %, {n} answers", row_of_limit(runs))
+        for (told, law, noise, n), runs in zip(cells, each, strict=True)
+    ]
+    for told in options.limits:
+        every = [runs for (of, *_), runs in zip(cells, each, strict=True) if of == told]
+        rows.append((f"{told}, all of these", row_of_limit(np.concatenate(every))))
+    said = f"percentage of settings that keep a limit, of what is said, {options.runs} runs"
+    print(format_table(f"{said}, seed {options.seed}", header, rows), end="\n\n", flush=True)
+    path = options.output / "calibration_limits.csv"
+    write_csv(
+        path,
+        ["told", "law", "noise", "n", "seed", "said", "held"],
+        [
+            (*cell, seed, *pair)
+            for cell, runs in zip(cells, each, strict=True)
+            for seed, run in zip(seeds, runs.tolist(), strict=True)
+            for pair in run
+        ],
+    )
+    print(f"Written: {path}")
+
+
 class Cell(NamedTuple):
     """What was measured (n_runs, n_measured) of a search on a law after some answers."""
 
@@ -432,8 +510,14 @@ def main(arguments: list[str] | None = None) -> int:
         help="end with status 1 if in some cell fewer truths than P %% are within the intervals of "
         "the recommendation, or of random settings, by more than two standard errors",
     )
+    parser.add_argument(
+        "--limits", nargs="+", choices=TOLD, help="play limits instead, told in these ways"
+    )
     options = parser.parse_args(arguments)
     counts, seeds = tuple(sorted(options.answers)), range(options.seed, options.seed + options.runs)
+    if options.limits:
+        print_limits(options, seeds)
+        return 0
     played = [
         (search, law, d, noise)
         for search in options.searches

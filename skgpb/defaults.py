@@ -105,6 +105,10 @@ NEGLIGIBLE = 1e-3
 EXPLORATION_PERIOD = {1: 3, 2: 5}
 # Margin over the incumbent in the probability of improvement, for indirect queries.
 IMPROVEMENT_MARGIN = 0.01
+# Share of its variance that pending answers leave to a query, at least, in units of the largest.
+LEFT_TO_LEARN = {"value": 2.0 / 3.0, "information": 0.5}
+# Share of the noise of a pending answer that counts for this: batches hardly need repeats.
+PENDING_NOISE = {"value": 0.25, "information": 1.0}
 # Quantiles at which a Gumbel distribution is fitted to the distribution of the maximum (D-C4).
 GUMBEL_PROBABILITIES = (0.25, 0.5, 0.75)
 # Deviations above its leave-one-out prediction for which an indirect query is repeated (D-G8).
@@ -128,6 +132,10 @@ HOPELESS = 0.5
 N_PROBES_OF_LIMITS = 1000
 # Queries with a smaller probability of satisfying the limits are avoided.
 HOPELESS_OF_LIMITS = 0.005
+# Prior odds of the roughest smoothness of a limited outcome, with the learned length scales.
+ROUGH_OUTCOME_ODDS = 8.0
+# Power of the odds that an outcome is yes or no as demanded, in the value of a query.
+YES_OR_NO_POWER = 3.0
 # Length scales to try for the probability of success, in units of the model of f (D-H65).
 SUCCESS_LENGTH_SCALES = (1.0 / 3.0, 1.0, 3.0)
 # Shares to try of the variance of successes that depends on the setting (D-H65).

@@ -33,8 +33,10 @@ def commands() -> list[str]:
 #: Options with which a command takes seconds, in addition to ``--runs 1 --seed 1``.
 SMALLEST: dict[str, list[str]] = {
     "ablate": ["N_INITIAL SPLITS_PER_ROUND --small --parts constraints"],
+    "batches": ["--answers 12 --names branin --sizes 4"],
     "calibration": [
-        "--answers 10 --searches best lists regions cmes --laws rbf --dimensions 1 --noises 5"
+        "--answers 10 --searches best lists regions cmes --laws rbf --dimensions 1 --noises 5",
+        "--answers 12 --laws steps teeth --noises 5 --limits number yes",
     ],
     "constraints": ["--answers 11", "--suggestions 100"],
     "earlier_campaigns": ["--kinds one --noises 0"],

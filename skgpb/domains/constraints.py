@@ -140,7 +140,7 @@ class FeasibleSet:
         """Raise ValueError if a constraint holds nowhere in the box."""
         c = self._row(each)
         ends = np.sort(c[:, np.newaxis] * self.limits, axis=1).sum(axis=0)
-        slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0) + 1e-300)
+        slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0))
         if ends[0] > each.bound + slack or (each.equal and ends[1] < each.bound - slack):
             if not each.coefficients:
                 raise ValueError(
@@ -319,7 +319,7 @@ class FeasibleSet:
             base = self.space.rounded_to_grid(base)
             X, good = self._round_feasibly(self._hit_and_run(n, rng), rng)
             if not good.any() and not len(found) and search >= 2:
-                X, good = self._search_steps(self._hit_and_run(8, rng))
+                X, good = self._search_steps(self._hit_and_run(min(n, 8), rng))
                 base = base[: len(X)]
             base, looked = self._put(base, X)[good], looked + len(X)
             found = np.concatenate([found, base[self.is_feasible(base)]])
@@ -588,9 +588,8 @@ class FeasibleSet:
             ahead, room = D @ R.T, np.maximum(b - at @ R.T, 0.0)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 share = np.where(ahead > room, room / ahead, 1.0).min(axis=1, initial=1.0)
-            X, good = self._round_feasibly(low + (at + share[:, np.newaxis] * D) * side, rng)
+            X, _ = self._round_feasibly(low + (at + share[:, np.newaxis] * D) * side, rng)
             out = self._put(out, X)
-            out[~good] = centers[~good]
         possible = self.is_feasible(out)
         out[~possible] = centers[~possible]
         return out

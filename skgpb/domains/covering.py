@@ -115,7 +115,6 @@ class Covering(ABC):
             self._centers = np.concatenate([self._centers, np.empty_like(self._centers)])
             self._depth = np.concatenate([self._depth, np.zeros_like(self._depth)])
         self._centers[self._n] = center
-        self._depth[self._n] = 0
         self._n += 1
         return self._n - 1
 

@@ -262,7 +262,7 @@ class FreeCells(ArmSet):
         lower, side = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
         for number in self.first_sizes:
             chosen, limits = numbers == number, self.center_bounds[number]
-            share = (limits[:, 1] - limits[:, 0]) / np.where(side > 0.0, side, 1.0)
+            share = (limits[:, 1] - limits[:, 0]) / side
             at = limits[:, 0] + share * (places[chosen] - lower)
             places[chosen] = self._nearest_centers(at, int(number))
         i = self._next_place(places, n, known, failed)

@@ -789,9 +789,9 @@ def _range_around(*axes: Choice) -> range:
 
 
 def _is_logarithmic(axis: Side) -> bool:
-    """Return whether the middle of the coordinates is the geometric mean of the ends."""
-    low, high = axis.limits
-    return bool(np.isclose(axis.value(0.5 * sum(axis.ends)), np.sqrt(low * high), rtol=0.01))
+    """Return whether the middle of the coordinates is nearer to the geometric mean of the ends."""
+    (low, high), middle = axis.limits, axis.value(0.5 * sum(axis.ends))
+    return abs(middle - np.sqrt(low * high)) < abs(middle - 0.5 * (low + high))
 
 
 class ParameterSpace:
@@ -1183,7 +1183,11 @@ class ParameterSpace:
             if all(isinstance(each, Mapping) for each in settings):
                 return settings
         check_unmasked(X, "the values of named sides")
-        values, sides = np.asarray(X), self.sides
+        sides = self.sides
+        try:
+            values = np.asarray(X)
+        except ValueError:  # rows of different lengths
+            raise ValueError(self._give_names(X)) from None
         if values.dtype.kind not in "fiu" or not self._is_numeric:
             raise ValueError(self._give_names(X))
         if values.ndim < 2:

@@ -87,7 +87,7 @@ class Steps(ListedAxis):
         first, step = self.low, self.step
         if step is None:
             step = self.default_step
-            first = math.ceil(self.low / step * (1.0 - SAME)) * step
+            first = math.floor(self.low / step) * step
         count = math.floor((self.high - first) / step * (1.0 + 1e-12)) + 1
         # Rounding must not turn 0 or a step into 1e-17.
         exact = [float(f"{first + i * step:.12g}") for i in range(count)]

@@ -18,12 +18,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.tree import DecisionTreeClassifier
 
 from skgpb import defaults
-from skgpb._core._ties import argmax_first
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import NEUTRAL, Choice, ParameterSpace, Side
 from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.improvement import EIOptimizer
-from skgpb.optimizers.search import Search
+from skgpb.optimizers.search import Search, argmax_among, membership_mask
 from skgpb.surrogate.likelihood import last_refit
 from skgpb.surrogate.settings import default_model
 from skgpb.surrogate.warp import Warp
@@ -47,6 +46,8 @@ with needs("skgpb.integrations.optuna", "Optuna", "optuna"):
 REMEMBERED = 16
 # Rounding: lower bound of the noise variance, in units of the variance of the values.
 LEAST_NOISE = 1e-8
+# Limit: draws of a parameter of the start-up, until the trial differs from those that run.
+MOST_DRAWS = 100
 # States of trials that count as failures.
 FAILED = (TrialState.FAIL, TrialState.PRUNED)
 # System attribute of a running trial with its chosen parameters, which other workers read.
@@ -140,8 +141,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     an exception or returned NaN count as failures, see *Failures* of
     :class:`~skgpb.optimizers.Search`. Infinite values count as the worst or best finite value, and
     values far worse than most are moved near to the others. For trials that run elsewhere the model
-    assumes the expected values. Still, workers may choose the same setting, if answers are exact
-    and the best setting is found.
+    assumes the expected values, and no trial has the setting of one of them, unless no other
+    candidate is left.
 
     *Search spaces.* All parameters of earlier trials are chosen together, by one model. A trial
     without one of them counts with a neutral coordinate. A decision tree predicts, from the
@@ -266,7 +267,13 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
                 }
                 fixed = {name: trial.params[name] for name in given}
                 return self._choose(study, trial, {**given, **new}, known, fixed)[param_name]
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+        running, draw = self._running(study, trial, {}, {}), self._independent.sample_independent
+        for _ in range(MOST_DRAWS):
+            value = draw(study, trial, param_name, param_distribution)
+            params = {**trial.params, param_name: value}
+            if not any(params.items() <= other.items() for other in running):
+                break
+        return value
 
     def before_trial(self, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
         """Call ``before_trial`` of the independent sampler."""
@@ -329,9 +336,16 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         for name, value in (fixed or {}).items():
             candidates[:, cube.names.index(name)] = cube.coordinate(name, value)
         candidates = cube.with_absent(candidates, points)
+        # With ``fixed`` only trials with all parameters of the search space count.
+        needed = {} if fixed is None else search_space
+        places = [cube.point(each) for each in self._running(study, trial, search_space, needed)]
+        running = cube.columns(np.reshape(places, (-1, len(cube.names))))
+        new = ~membership_mask(cube.columns(candidates), running)
+        candidates = candidates[new] if new.any() else candidates
+        # The two corners make the domain the box of all columns.
+        others = np.concatenate([cube.corners, running])
         player = self._engine().set_params(
-            # The two corners make the domain the box of all columns.
-            arms=np.concatenate([cube.corners, cube.columns(candidates)]),
+            arms=np.concatenate([others, cube.columns(candidates)]),
             kernel=kernel,
             alpha=alpha,
             optimizer=None,
@@ -339,16 +353,13 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             random_state=int(sequence.generate_state(1)[0] >> 1),
         )
         player.fit(X, (y - center) / scale)
-        # With ``fixed`` only trials with all parameters of the search space count.
-        needed = {} if fixed is None else search_space
         for other in self._usable_trials(study, needed, FAILED):
             player.tell(cube.columns(cube.point(other.params)[np.newaxis])[0], None)
-        for params in self._running(study, trial, search_space, needed):
-            # The expected answer leaves the mean as it is, and shrinks the uncertainty around it.
-            row = cube.columns(cube.point(params)[np.newaxis])
-            player.tell(row[0], player.predict(row)[0], alpha)
+        for slot in range(len(cube.corners), len(others)):
+            player.run_.ask(player.domain_.arm(slot))
         _, values = player._scored_round()
-        return cube.params(candidates[argmax_first(values[len(cube.corners) :])])
+        slots = player._apart_from_pending(np.arange(len(others), len(values)), values)
+        return cube.params(candidates[argmax_among(values, slots) - len(others)])
 
     def _engine(self) -> Search:
         return EIOptimizer() if self.optimizer is None else clone(self.optimizer)

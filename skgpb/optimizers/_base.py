@@ -263,15 +263,19 @@ class BaseBanditOptimizer(
     def _refresh(self) -> None:
         """Bring the state of a round up to date, before answers that are told together."""
 
-    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
-        """Raise an error unless ``ask`` can hold some sides at values."""
+    def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
+        """Raise an error unless ``ask`` can hold some sides at values, or share some."""
+        name, given = ("fixed", fixed) if fixed else ("shared", shared)
         raise ValueError(
-            "fixed is for searches by candidates of a box with named sides, bounds={name: side}; "
-            f"{type(self).__name__} got fixed={fixed!r}"
+            f"{name} is for searches by candidates of a box with named sides, bounds={{name: "
+            f"side}}; {type(self).__name__} got {name}={given!r}"
         )
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
-        """Return the next query with fixed sides; called after ``_check_fixed``."""
+        """Return the next query with fixed sides; called after ``_check_fixed``.
+
+        ``fixed`` is empty for the first query of several that share sides.
+        """
         raise NotImplementedError
 
     def _may_ask(self, query: Any) -> bool:
@@ -438,6 +442,7 @@ class BaseBanditOptimizer(
         context: Setting | None = None,
         another: bool = False,
         fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
     ) -> Q: ...
 
     @overload
@@ -448,6 +453,7 @@ class BaseBanditOptimizer(
         context: Setting | None = None,
         another: bool = False,
         fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
     ) -> list[Q]: ...
 
     @locked
@@ -458,24 +464,25 @@ class BaseBanditOptimizer(
         context: Setting | None = None,
         another: bool = False,
         fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
     ) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
-        A query is pending until its answer is told. Later queries differ from pending ones, and
-        are chosen as if these had been answered as expected.
+        A query is pending until its answer is told. Later ones differ, see :ref:`pending-queries`.
 
         Parameters
         ----------
         n : int, default=None
             Number of queries, at most 10,000; None for a single one, not in a list.
         context : array-like of shape (d_c,), number or dict, default=None
-            The present context, if there are ``context_bounds``. The query has it as
-            ``query.context``.
+            The present context, if there are ``context_bounds``; later ``query.context``.
         another : bool, default=False
             Whether to choose new queries although some are pending, for workers that call ``ask``
             one by one. Otherwise ``ask`` returns the same queries until the next ``tell``.
         fixed : dict, default=None
             Values of some sides of these queries, by name, see :ref:`other-bounds`.
+        shared : collection of str, default=()
+            Names of sides that have one value in all n queries, see :ref:`plates`.
 
         Raises
         ------
@@ -485,9 +492,9 @@ class BaseBanditOptimizer(
         count = 1 if n is None else check_count(n)
         loop.apply_set_params_and_warn(self)
         context = loop.begin(self, lambda: self._contexts.validate(context))
-        if fixed is not None:
-            self._check_fixed(fixed)
-        asked = loop.ask(self, count, another, context, fixed)
+        if fixed is not None or shared:
+            self._check_fixed(fixed or {}, shared)
+        asked = loop.ask(self, count, another, context, fixed, shared)
         return asked[0] if n is None else asked
 
     @locked
@@ -711,7 +718,8 @@ class BaseBanditOptimizer(
 
         * ``("fit", X, y)``: a call of ``fit``, with further arrays if the class has them.
         * ``("together",)``, ``("apart",)``: before and after answers that were told together.
-        * ``("ask", query)``: a new query. A third entry is a dict of fixed sides, if there are any.
+        * ``("ask", query)``: a new query. A third entry is a dict of fixed sides, if there are any;
+          it is empty for the first query of several that share sides.
         * ``("tell", query, reward, alpha)``: an answer; alpha is NaN if the noise is learned. A
           fifth entry is the name of the block, if the answer has one.
         * ``("rows", query, count)``: the number of rows in the query, before its answer. Without

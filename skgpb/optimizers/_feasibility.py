@@ -16,8 +16,8 @@ from skgpb._core._ties import argmax_first
 from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.success import SuccessModel, learned_success
-from skgpb.utils.validation import Real, check_one_each, check_reward, is_missing
+from skgpb.surrogate.success import AveragedSuccess, SuccessModel, learned_success
+from skgpb.utils.validation import Real, check_one_each, check_reward, is_missing, truth_value
 
 # -- Limits on outcomes ----------------------------------------------------------------------------
 
@@ -27,12 +27,19 @@ RowSets = np.ndarray | list[np.ndarray]
 MIN_LIMIT_PROBABILITY = 1e-9
 
 
-def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
-    """Return limits (low, high) by outcome, with infinite open ends, or raise ValueError."""
+#: Limit on an outcome: its ends, infinite where open, or True or False for an outcome yes or no.
+CheckedLimit: TypeAlias = tuple[float, float] | bool
+
+
+def checked_limits(limits: Any) -> dict[str, CheckedLimit]:
+    """Return limits by outcome, with infinite open ends, or raise ValueError."""
     if not (limits is None or isinstance(limits, Mapping)):
         raise ValueError(f"limits must be a dict of pairs (low, high) or None, got {limits!r}")
-    out = {}
+    out: dict[str, CheckedLimit] = {}
     for name, ends in (limits or {}).items():
+        if isinstance(name, str) and isinstance(ends, (bool, np.bool_)):
+            out[name] = bool(ends)
+            continue
         pair = tuple(ends) if isinstance(ends, Sequence) and not isinstance(ends, str) else ()
         known = [end for end in pair if end is not None]
         fine = isinstance(name, str) and len(pair) == 2 and len(known) > 0
@@ -40,11 +47,32 @@ def checked_limits(limits: Any) -> dict[str, tuple[float, float]]:
             low, high = -inf if pair[0] is None else pair[0], inf if pair[1] is None else pair[1]
         if not (fine and low < high):
             raise ValueError(
-                "limits must have a pair (low, high) for each name, None for an end that is open; "
-                f"got {name!r}: {ends!r}"
+                "limits must have a pair (low, high) for each name, None for an end that is open, "
+                f"or True or False for an outcome that is yes or no; got {name!r}: {ends!r}"
             )
         out[name] = float(low), float(high)
     return out
+
+
+def check_kinds(outcomes: Mapping[str, Any], limits: Mapping[str, CheckedLimit]) -> None:
+    """Raise ValueError for a number whose limit is yes or no, and for yes or no within ends."""
+    for name, limit in limits.items():
+        value = outcomes.get(name)
+        if value is None or (
+            not isinstance(value, bool) if not isinstance(limit, bool) else value in (0, 1)
+        ):
+            continue
+        must = (
+            f"yes or no, such as True or False, because its limit is {limit}"
+            if isinstance(limit, bool)
+            else f"a number, because its limit is the pair {limit}: write limits={{{name!r}: True}}"
+        )
+        raise ValueError(f"outcomes must have for {name!r} {must}; got {value!r}")
+
+
+def keeps_limit(value: float, limit: CheckedLimit) -> bool:
+    """Return whether an outcome is within its limit."""
+    return value == limit if isinstance(limit, bool) else limit[0] <= value <= limit[1]
 
 
 class AnswerWithOutcomes(float):
@@ -59,7 +87,7 @@ class AnswerWithOutcomes(float):
     reward : float or None
         The reward; None for a failed evaluation, and the float is then NaN.
     outcomes : dict, Series or None
-        Numbers by their names; None or NaN for an outcome that was not measured.
+        Numbers, or yes or no, by their names; None or NaN for an outcome that was not measured.
     block : str, default=None
         Name of the block.
 
@@ -99,20 +127,22 @@ class AnswerWithOutcomes(float):
 
 
 def checked_outcomes(outcomes: Any) -> dict[str, Any]:
-    """Return outcomes as floats, None for a missing one, or raise ValueError."""
+    """Return outcomes as floats or bools, None for a missing one, or raise ValueError."""
     if hasattr(outcomes, "to_dict"):  # a row of a table
         outcomes = outcomes.to_dict()
     if not isinstance(outcomes, Mapping):
         raise ValueError(f"outcomes must be a dict of numbers by their names, got {outcomes!r}")
-    out = {}
+    out: dict[str, Any] = {}
     for name, value in outcomes.items():
-        value = None if is_missing(value) else value
-        if not isinstance(name, str) or not (value is None or _is_finite(value)):
+        known = (
+            None if is_missing(value) else float(value) if _is_finite(value) else truth_value(value)
+        )
+        if not isinstance(name, str) or (known is None and not is_missing(value)):
             raise ValueError(
-                "outcomes must be finite numbers by their names, None or NaN for an outcome that "
-                f"was not measured; got {name!r}: {value!r}"
+                "outcomes must be finite numbers, or yes or no, by their names, None or NaN for an "
+                f"outcome that was not measured; got {name!r}: {value!r}"
             )
-        out[name] = None if value is None else float(value)
+        out[name] = known
     return out
 
 
@@ -155,66 +185,136 @@ def limit_in_words(found: Mapping[str, Any], n_all: int) -> str:
     >>> limit_in_words(limit | dict.fromkeys(("mean", "std", "probability")), 12)
     'heat, at most 80: not known, none of 12 answers has it'
     """
-    low, high = found["low"], found["high"]
-    if low is None:
+    low, high, value = found["low"], found["high"], found["value"]
+    if value is not None:
+        ends = "yes" if value else "no"
+    elif low is None:
         ends = f"at most {high:g}"
     else:
         ends = f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
     every = f"{n_all} answer{'' if n_all == 1 else 's'}"
     if found["probability"] is None:
         return f"{found['name']}, {ends}: not known, none of {every} has it"
+    expected = (
+        ""
+        if found["mean"] is None
+        else f"expected {found['mean']:.6g} (standard deviation {found['std']:.2g}), "
+    )
     return (
-        f"{found['name']}, {ends}: holds with probability {found['probability']:.3g}, expected "
-        f"{found['mean']:.6g} (standard deviation {found['std']:.2g}), {found['n_answers']} of "
-        f"{every} have it"
+        f"{found['name']}, {ends}: holds with probability {found['probability']:.3g}, {expected}"
+        f"{found['n_answers']} of {every} have it"
     )
 
 
-class OutcomeConstraints:
-    """Limits with the posteriors of the outcomes.
+class NumberWithinEnds:
+    """A limit on a number.
 
     Parameters
     ----------
-    limits : list of tuples (low, high, process)
-        The ends of each limit, and the posterior of its outcome.
+    low, high : float
+        Ends, infinite where open.
+    processes : list of GaussianProcess
+        Posteriors of the outcome.
+    probabilities : list of float
+        Their probabilities.
     """
 
-    def __init__(self, limits: list[tuple[float, float, GaussianProcess]]) -> None:
+    def __init__(
+        self,
+        low: float,
+        high: float,
+        processes: list[GaussianProcess],
+        probabilities: list[float],
+    ) -> None:
+        self._low, self._high = low, high
+        self._processes, self._probabilities = processes, np.array(probabilities)
+        # Cache: a round needs the probabilities at its queries several times.
+        self._last: tuple[np.ndarray, np.ndarray] = np.empty(0), np.empty(0)
+
+    def _moments_of_each(self, row_sets: RowSets) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [process.moments(row_sets, std=True) for process in self._processes]
+
+    def moments(self, row_sets: RowSets) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and standard deviations (n,) of the number at each functional."""
+        means, stds = (
+            np.array(each) for each in zip(*self._moments_of_each(row_sets), strict=True)
+        )
+        mean = self._probabilities @ means
+        return mean, np.sqrt(self._probabilities @ (stds**2 + (means - mean) ** 2))
+
+    def probability(self, row_sets: RowSets) -> np.ndarray:
+        """Return the probability (n,) that the limit holds at each functional."""
+        is_array, (known, last) = isinstance(row_sets, np.ndarray), self._last
+        if is_array and np.array_equal(row_sets, known):
+            return last
+        each = self._moments_of_each(row_sets)
+        held = [probability_between(self._low, self._high, *moments) for moments in each]
+        out = self._probabilities @ np.array(held)
+        if is_array:
+            self._last = np.array(row_sets), out  # a copy: candidates move within their array
+        return out
+
+    def weights(self, rows: RowSets) -> np.ndarray:
+        """Return the probability (n,) by which an improvement is weighted: the same."""
+        return self.probability(rows)
+
+    def certain_probability(self, row_sets: RowSets) -> np.ndarray:
+        """Return the probability (n,) by which a functional is recommended: the same."""
+        return self.probability(row_sets)
+
+    def excess(self, rows: np.ndarray) -> np.ndarray:
+        """Return how far the means (n,) are beyond the ends, in units of the process."""
+        mean, _ = self.moments(rows)
+        beyond = np.maximum(np.maximum(self._low - mean, mean - self._high), 0.0)
+        return beyond / self._processes[0].scale
+
+
+class OutcomeConstraints:
+    """Limits with the models of the outcomes.
+
+    Parameters
+    ----------
+    limits : list of LimitModel
+        The limits.
+    """
+
+    def __init__(self, limits: list[LimitModel]) -> None:
         self._limits = limits
 
     def probability(self, row_sets: RowSets) -> np.ndarray:
         """Return the probability (n,) that all limits hold at each functional."""
-        out = np.ones(len(row_sets))
-        for low, high, process in self._limits:
-            out *= probability_between(low, high, *process.moments(row_sets, std=True))
-        return out
+        return np.prod([each.probability(row_sets) for each in self._limits], axis=0)
 
     def weights(self, rows: RowSets) -> np.ndarray:
-        """Return the probability (n,) that all limits hold, at least ``MIN_LIMIT_PROBABILITY``."""
-        return np.maximum(self.probability(rows), MIN_LIMIT_PROBABILITY)
+        """Return weights (n,) of improvements, at least ``MIN_LIMIT_PROBABILITY``.
+
+        A weight is the probability that all limits hold, with a power of the odds of yes or no.
+        """
+        every = np.prod([each.weights(rows) for each in self._limits], axis=0)
+        return np.maximum(every, MIN_LIMIT_PROBABILITY)
 
     def hopeless_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows that hardly satisfy all limits, while others may."""
         p = self.probability(rows)
         return p < min(defaults.HOPELESS_OF_LIMITS, 0.5 * p.max(initial=0.0))
 
+    def certain_probability(self, row_sets: RowSets) -> np.ndarray:
+        """Return the probabilities (n,) by which functionals are recommended."""
+        return np.prod([each.certain_probability(row_sets) for each in self._limits], axis=0)
+
     def feasible_mask(self, rows: RowSets) -> np.ndarray:
         """Return a mask (n,) of the functionals that may be recommended."""
-        return self.probability(rows) >= defaults.SURE
+        return self.certain_probability(rows) >= defaults.SURE
 
     def nearest(self, rows: np.ndarray) -> int:
         """Return the index of the row at which all limits hold most probably.
 
-        If all probabilities underflow, it is the row whose means exceed the limits least.
+        If all probabilities are negligible, it is the row whose means exceed the limits least.
         """
-        p = self.probability(rows)
-        if p.any():
+        p = self.certain_probability(rows)
+        if p.max(initial=0.0) >= MIN_LIMIT_PROBABILITY:
             return argmax_first(p)
-        beyond = np.zeros(len(rows))
-        for low, high, process in self._limits:
-            mean = process.moments(rows)
-            beyond += np.maximum(np.maximum(low - mean, mean - high), 0.0) / process.scale
-        return argmax_first(-beyond)
+        return argmax_first(-np.sum([each.excess(rows) for each in self._limits], axis=0))
 
     def base(self, known: GaussianProcess) -> float | None:
         """Return the largest mean of a feasible answered query, in units of the process.
@@ -300,13 +400,18 @@ class SuccessProbabilities:
         self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
         self._unit = np.where(unit > 0.0, unit, 1.0)
         scaled = self._to_units(asked[-MOST_OUTCOMES:])
-        self._model: SuccessModel | None = learned_success(scaled, succeeded[-MOST_OUTCOMES:])
+        self._model: SuccessModel | None = self._learned(scaled, succeeded[-MOST_OUTCOMES:])
         self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
         self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
-        never = np.unique(asked[succeeded == 0.0], axis=0)
-        #: Rows that were answered, and rows that failed and were never answered, as bytes.
+        #: Rows that were answered, rows that failed, and those of them that were never answered, as
+        #: bytes.
         self.answered: set[bytes] = {row.tobytes() for row in asked[succeeded > 0.0] + 0.0}
-        self.always_failed: set[bytes] = {row.tobytes() for row in never + 0.0} - self.answered
+        self.failed: set[bytes] = {row.tobytes() for row in asked[succeeded == 0.0] + 0.0}
+        self.always_failed: set[bytes] = self.failed - self.answered
+
+    @staticmethod
+    def _learned(scaled: np.ndarray, succeeded: np.ndarray) -> SuccessModel | None:
+        return learned_success(scaled, succeeded)
 
     @property
     def depends_on_query(self) -> bool:
@@ -361,6 +466,57 @@ class SuccessProbabilities:
     def among(keys: set[bytes], rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows in ``keys``: ``always_failed`` or ``answered``."""
         return np.array([row.tobytes() in keys for row in rows + 0.0], dtype=bool)
+
+
+class YesOrNo(SuccessProbabilities):
+    """A limit on an outcome that is yes or no; success is the value that the limit demands."""
+
+    _model: AveragedSuccess
+
+    @staticmethod
+    def _learned(scaled: np.ndarray, succeeded: np.ndarray) -> AveragedSuccess:
+        return AveragedSuccess(scaled, succeeded)
+
+    def probability(self, row_sets: RowSets) -> np.ndarray:
+        """Return the probability (n,) that the limit holds at each functional.
+
+        As far as outcomes depend on the query, a query that was evaluated has the same again.
+        """
+        rows, share = middles(row_sets), self._model.share
+        chance = self._model.chance(self._to_units(rows))
+        again = share + (1.0 - share) * chance
+        out = np.where(self.among(self.answered - self.failed, rows), again, chance)
+        return np.where(self.among(self.always_failed, rows), (1.0 - share) * chance, out)
+
+    def weights(self, rows: RowSets) -> np.ndarray:
+        """Return the weight (n,) of an improvement: the probability with a power of its odds.
+
+        Yes or no does not say how far a border is, so that the probability declines slowly there.
+        """
+        p = self.probability(rows)
+        yes, no = p**defaults.YES_OR_NO_POWER, (1.0 - p) ** defaults.YES_OR_NO_POWER
+        return yes / (yes + no)
+
+    def certain_probability(self, row_sets: RowSets) -> np.ndarray:
+        """Return probabilities (n,), 1 where the limit has always held, 0 where it never has."""
+        rows = middles(row_sets)
+        out = np.where(self.among(self.answered - self.failed, rows), 1.0, self.probability(rows))
+        return np.where(self.among(self.always_failed, rows), 0.0, out)
+
+    def excess(self, rows: np.ndarray) -> np.ndarray:
+        """Return the probability (n,) that the limit does not hold."""
+        return 1.0 - self.certain_probability(rows)
+
+
+def middles(row_sets: RowSets) -> np.ndarray:
+    """Return the row (n, n_columns) that stands for each functional in a model of failures."""
+    if isinstance(row_sets, np.ndarray):
+        return row_sets
+    return np.array([rows.mean(axis=0) for rows in row_sets])
+
+
+#: Model of a limit.
+LimitModel: TypeAlias = NumberWithinEnds | YesOrNo
 
 
 class FeasibilityWeightedPosterior(QueryTargetPosterior):

@@ -7,7 +7,7 @@ the search. A change of the run is completed, or it is undone by a replay of the
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import nan
@@ -524,11 +524,16 @@ def commit(search: Any, change: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ask(
-    search: Any, count: int, another: bool, context: Any = None, fixed: Any = None
+    search: Any,
+    count: int,
+    another: bool,
+    context: Any = None,
+    fixed: Any = None,
+    shared: Collection[str] = (),
 ) -> list[Any]:
     """Return ``count`` queries: the ones since the last answer, then new ones.
 
-    With ``another`` all of them are new.
+    With ``another`` all of them are new. All have the values of the first on the sides ``shared``.
     """
     run = search.run_
     asked = [] if another else list(filter(search._may_ask, run.asked))
@@ -536,19 +541,37 @@ def ask(
         asked = [query for query in asked if np.array_equal(query.context, context)]
     if fixed is not None:
         asked = [query for query in asked if fixed.items() <= query.params.items()]
+    if shared:
+        fixed = _held_at(asked[0], shared, fixed) if asked else fixed or {}
+        asked = [query for query in asked if fixed.items() <= query.params.items()]
     again, new = asked[:count], []
     if len(again) < count:
-        new = commit(search, ask_more, search, count - len(again), context, fixed)
+        new = commit(search, ask_more, search, count - len(again), context, fixed, shared)
     run.asked_again.update(again)
     return [*again, *new]
 
 
-def ask_more(search: Any, n: int, context: np.ndarray | None, fixed: Any = None) -> list[Any]:
-    """Choose n new queries, or raise AllPendingError."""
-    propose = partial(search._propose, context)
-    if fixed is not None:
-        propose = partial(search._propose_with, fixed, context)
-    return [search.run_.ask_by(propose, fixed) for _ in range(n)]
+def ask_more(
+    search: Any,
+    n: int,
+    context: np.ndarray | None,
+    fixed: Any = None,
+    shared: Collection[str] = (),
+) -> list[Any]:
+    """Choose n new queries, or raise AllPendingError; the first chooses the ``shared`` sides."""
+    asked: list[Any] = []
+    for _ in range(n):
+        propose = partial(search._propose, context)
+        if fixed is not None:
+            propose = partial(search._propose_with, fixed, context)
+        asked.append(search.run_.ask_by(propose, fixed))
+        fixed = _held_at(asked[0], shared, fixed) if shared else fixed
+    return asked
+
+
+def _held_at(query: Any, shared: Collection[str], fixed: Mapping[str, Any] | None) -> Any:
+    """Return the fixed sides together with the values of a query on the sides ``shared``."""
+    return {**(fixed or {}), **{name: query.params[name] for name in shared}}
 
 
 def tell(search: Any, query: Any, reward: Any, alpha: Any) -> Any:

@@ -21,7 +21,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError
-from skgpb.optimizers._feasibility import SuccessProbabilities, limit_in_words
+from skgpb.optimizers._feasibility import (
+    CheckedLimit,
+    SuccessProbabilities,
+    keeps_limit,
+    limit_in_words,
+)
 from skgpb.optimizers._inputs import Sign, checked_space, joint_space
 from skgpb.utils.typing import RecommendMethod
 from skgpb.utils.validation import validate_params
@@ -319,15 +324,15 @@ class Run:
         told = (event[2] for event in self.events if event[0] == "outcomes")
         return sum(outcomes.get(name) is not None for outcomes in told)
 
-    def beyond(self, limits: Mapping[str, tuple[float, float]]) -> np.ndarray:
+    def beyond(self, limits: Mapping[str, CheckedLimit]) -> np.ndarray:
         """Return a mask (n_told,) of the answers that came with an outcome beyond its limit."""
         out: list[bool] = []
         for kind, *rest in self.events:
             if kind == "tell":
                 out.append(False)
             elif kind == "outcomes" and out:
-                pairs = ((rest[1].get(name), *ends) for name, ends in limits.items())
-                out[-1] = any(x is not None and not low <= x <= high for x, low, high in pairs)
+                pairs = ((rest[1].get(name), limit) for name, limit in limits.items())
+                out[-1] = any(x is not None and not keeps_limit(x, limit) for x, limit in pairs)
         return np.array(out, dtype=bool)
 
     def number_of(self, block: str | None) -> int:
@@ -496,7 +501,7 @@ class Run:
             self.pending.pop(query, None)
             self._release()
 
-    def measure(self, query: Any, outcomes: dict[str, float]) -> None:
+    def measure(self, query: Any, outcomes: dict[str, float | bool | None]) -> None:
         """Record the outcomes that were measured with the last answer."""
         self.events.append(("outcomes", query, outcomes))
 
@@ -591,9 +596,10 @@ class RunResult(OptimizeResult, Generic[X]):
         ``predict`` than ``x``, and ``"beware"``, how the answers contradicted the model in the
         latest check. Empty for methods without a Gaussian process.
     limits : list of dict
-        The ``limits`` at ``x``: ``name``, ``low`` and ``high``, None for an open end; ``mean`` and
-        ``std`` of the outcome and the ``probability`` that the limit holds, None if no answer came
-        with the outcome; and ``n_answers``, the number of answers that did.
+        The ``limits`` at ``x``: ``name``, ``low`` and ``high``, None for an open end; ``value``,
+        True or False for an outcome that is yes or no, None for a number; ``mean`` and ``std`` of a
+        number and the ``probability`` that the limit holds, None if no answer came with the
+        outcome; and ``n_answers``, the number of answers that did.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from math import sqrt
-from typing import Any
+from math import log, sqrt
+from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import expit
 
 from skgpb import defaults
 from skgpb._core._ties import argmax_first, exceeds, largest_first, size_of, tied
@@ -19,17 +20,23 @@ from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._feasibility import (
+    CheckedLimit,
     Feasibility,
     IsFeasible,
+    LimitModel,
+    NumberWithinEnds,
     OutcomeConstraints,
     Utility,
+    YesOrNo,
     checked_limits,
+    middles,
 )
 from skgpb.optimizers._feedback import Feedback
 from skgpb.optimizers._gaussian import CONSISTENT
 from skgpb.optimizers._run import TOGETHER, Run
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
 from skgpb.surrogate.campaigns import CampaignModels
+from skgpb.surrogate.exactness import is_of_matern, with_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model, ModelOptions
 from skgpb.surrogate.pairs import PairCovariances, QueryTargetCovariances, pending_downdate
@@ -785,9 +792,16 @@ class PosteriorCache:
 
 # -- Models of limited outcomes --------------------------------------------------------------------
 
+#: Fits a model of yes or no to rows (n, n_columns) and successes, 1 or 0, of shape (n,).
+YesOrNoLearner: TypeAlias = Callable[[np.ndarray, np.ndarray], YesOrNo]
+#: How outcomes are learned: options of the model of a number, and the model of yes or no.
+Learning: TypeAlias = tuple[ModelOptions, YesOrNoLearner]
+
 
 class OutcomeModels:
-    """Models of the limited outcomes: each outcome has a model like that of f.
+    """Models of the limited outcomes.
+
+    A number has a model like that of f. An outcome that is yes or no has a model of failures.
 
     Parameters
     ----------
@@ -811,6 +825,11 @@ class OutcomeModels:
         )
         # By name: the model, the number of events it has observed, and its expected answers.
         self._known: dict[str, tuple[Model, int, ExpectedAnswers]] = {}
+        # By name: a posterior, the number of its answers, and that of the roughest kernel with its
+        # weight.
+        self._rough: dict[str, tuple[GaussianProcess, int, GaussianProcess, float]] = {}
+        # By name and limit: the number of events, and the model.
+        self._taught: dict[tuple[str, bool], tuple[int, YesOrNo | None]] = {}
 
     def model_of(self, name: str, run: Run, options: ModelOptions) -> Model:
         """Return the model of an outcome, given all events of a run.
@@ -862,24 +881,75 @@ class OutcomeModels:
         )
         return self._make(self._feedback.row_kernel(), options=own)
 
-    def constraints(
-        self, run: Run, options: ModelOptions, expecting: bool
-    ) -> OutcomeConstraints | None:
-        """Return the limits of a run with their posteriors; None if no outcome was measured.
+    def _chances_of(
+        self, name: str, value: bool, run: Run, learn: YesOrNoLearner
+    ) -> YesOrNo | None:
+        """Return the model of an outcome that is yes or no; None if it was never measured.
 
-        With ``expecting`` these are given the expected answers to the queries being evaluated.
+        ``value`` is the one that counts as success.
         """
+        n_seen, taught = self._taught.get((name, value), (0, None))
+        if n_seen < len(run.events):
+            told = [event[1:] for event in run.events if event[0] == "outcomes"]
+            told = [(query, each[name]) for query, each in told if each.get(name) is not None]
+            if told:
+                rows = middles([self._queries.rows_of_query(query) for query, _ in told])
+                taught = learn(rows, np.array([float(each == value) for _, each in told]))
+            self._taught[name, value] = len(run.events), taught
+        return taught
+
+    def model_of_limit(
+        self,
+        name: str,
+        limit: CheckedLimit,
+        run: Run,
+        learning: Learning,
+        pending: Sequence[Any] = (),
+    ) -> LimitModel | None:
+        """Return the model of a limit; None if its outcome was never measured.
+
+        The model of a number is given the expected answers to ``pending`` queries.
+        """
+        options, learn = learning
+        if isinstance(limit, bool):
+            return self._chances_of(name, limit, run, learn)
+        if not (model := self.model_of(name, run, options)).n_answers:
+            return None
+        row_sets = [self._queries.rows_of_query(query) for query in pending]
+        noises = np.full(len(pending), model.alpha + model.model_noise)
+        *_, expected = self._known[name]
+        process = expected.of(model.process, [*pending], row_sets, noises)
+        return NumberWithinEnds(*limit, *self._averaged(name, model, process))
+
+    def _averaged(
+        self, name: str, model: Model, process: GaussianProcess
+    ) -> tuple[list[GaussianProcess], list[float]]:
+        """Return posteriors of a number, with the most probable and the roughest smoothness.
+
+        They have the same length scales, and are weighted by the density of the answers. The most
+        probable model alone is too sure of outcomes that change in steps.
+        """
+        if model.prior is None or not is_of_matern(process.kernel):
+            return [process], [1.0]
+        known, n, rough, weight = self._rough.get(name, (None, 0, process, 0.0))
+        if known is not process or n != model.n_answers:
+            kernel = with_smoothness(process.kernel, min(defaults.SMOOTHNESS))
+            rough = process.with_kernel(kernel, process.merged())
+            densities = [each.posterior.log_marginal_likelihood() for each in (process, rough)]
+            odds = densities[1] - densities[0] + log(defaults.ROUGH_OUTCOME_ODDS)
+            weight = float(expit(odds))
+            self._rough[name] = process, model.n_answers, rough, weight
+        return [process, rough], [1.0 - weight, weight]
+
+    def constraints(
+        self, run: Run, learning: Learning, pending: Sequence[Any]
+    ) -> OutcomeConstraints | None:
+        """Return the limits of a run with their models; None if no outcome was measured."""
         if not run.n_observations:
             return None
-        pending = run.evaluating if expecting else []
-        row_sets = [self._queries.rows_of_query(query) for query in pending]
-        known = []
-        for name, ends in checked_limits(run.params.limits).items():
-            if not (model := self.model_of(name, run, options)).n_answers:
-                continue
-            noises = np.full(len(pending), model.alpha + model.model_noise)
-            *_, expected = self._known[name]
-            known.append((*ends, expected.of(model.process, [*pending], row_sets, noises)))
+        limits = checked_limits(run.params.limits).items()
+        models = [self.model_of_limit(*each, run, learning, pending) for each in limits]
+        known = [model for model in models if model is not None]
         return OutcomeConstraints(known) if known else None
 
 

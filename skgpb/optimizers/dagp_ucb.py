@@ -66,7 +66,8 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no.
     weights : {"integral", "sampling", "joint"} or callable, default="integral"
         w_t: the integral of equation 36, exact to about 1e-12; the estimate of this integral from
         draws of independent marginals (Algorithm 2); the share of *joint* posterior draws in which

@@ -58,7 +58,8 @@ class ESTOptimizer(Search):
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no.
     optimum : float, default=None
         The best value of f, if it is known, in units of the reward; None estimates it.
 

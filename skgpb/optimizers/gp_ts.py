@@ -59,7 +59,8 @@ class GPTSOptimizer(GainUCBOptimizer):
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no.
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of

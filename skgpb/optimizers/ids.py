@@ -104,7 +104,8 @@ class IDSOptimizer(Search):
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no.
     beta : float or callable, default=4.0
         Factor of the posterior variance in the bound on a gap: sqrt(beta) standard deviations. A
         callable takes the round, from 1.

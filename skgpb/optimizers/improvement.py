@@ -61,7 +61,8 @@ class EIOptimizer(Search):
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no.
     xi : float, default=0.0
         Margin above the incumbent, the largest posterior mean of all arms, in units of the reward.
 
@@ -129,7 +130,8 @@ class PIOptimizer(Search):
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no.
     xi : float, default=0.01
         Margin above the incumbent, the largest posterior mean of all arms, in units of the reward.
 

@@ -620,8 +620,12 @@ class IndirectSearch(IndirectParameters, BaseIndirectSearch[IndirectQuery]):
         starts = queries.A[slots[best_apart(queries.A[slots], values[slots], box)]]
         unit = self._unit_of_values(round) or size_of(values)
         a, top = maximise_in_box(value, starts, box, unit)
-        pending = any(np.array_equal(a, each.a) for each in run.pending)
-        better = exceeds(top, float(values[slots].max()), unit) and not pending
+        taken = any(np.array_equal(a, each.a) for each in run.pending)
+        if run.evaluating:
+            # Beside a candidate that is not free a pending answer tells nearly as much.
+            distances = (np.abs(queries.A - a) / np.ptp(box, axis=1)).max(axis=1)
+            taken |= int(distances.argmin()) not in slots
+        better = exceeds(top, float(values[slots].max()), unit) and not taken
         return queries.query_at(a) if better else queries.arm(slot)
 
     def _known_between(self) -> tuple[GaussianProcess, Callable[[np.ndarray], np.ndarray]] | None:

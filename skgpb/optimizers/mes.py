@@ -65,7 +65,8 @@ class MESOptimizer(Search):
     cost : array-like or callable, default=None
         Cost of an answer, above 0; None means 1 for all.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no.
     optimum : float, default=None
         f*, the largest value of f, if it is known, in units of the reward; None samples it. It must
         be None with ``queries`` or ``targets``.

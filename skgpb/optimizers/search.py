@@ -27,7 +27,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
@@ -51,11 +51,13 @@ from skgpb.optimizers._campaigns import CampaignPosterior, read_campaigns
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
     Feasibility,
+    NumberWithinEnds,
     SuccessProbabilities,
+    YesOrNo,
+    check_kinds,
     check_spelling,
     checked_limits,
     outcomes_of_each,
-    probability_between,
     with_means,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
@@ -68,6 +70,7 @@ from skgpb.optimizers._run import AT_START, checked_method, history_table
 from skgpb.optimizers._sets import (
     ANSWERED,
     CostModel,
+    Learning,
     OutcomeModels,
     PosteriorCache,
     Recommendation,
@@ -86,6 +89,7 @@ from skgpb.surrogate.campaigns import (
 )
 from skgpb.surrogate.model import Diagnosis
 from skgpb.surrogate.models import Models, can_be_averaged
+from skgpb.surrogate.pairs import pending_downdate
 from skgpb.utils.locks import locked, reading_log
 from skgpb.utils.progress import log_step
 from skgpb.utils.typing import (
@@ -127,6 +131,8 @@ Queries: TypeAlias = Targets | Fidelities
 
 # Type of a recommendation.
 Best = TypeVar("Best")
+# Model of failures.
+S = TypeVar("S", bound=SuccessProbabilities)
 
 
 class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
@@ -307,7 +313,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
-        free = self._free_slots(len(values))
+        free = self._apart_from_pending(self._free_slots(len(values)), values)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
@@ -360,6 +366,28 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
                 "pending: tell some of them before asking for more"
             )
         return slots
+
+    def _apart_from_pending(
+        self, slots: np.ndarray | None, values: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the slots of the queries about which pending answers leave most to learn.
+
+        ``slots`` are those that ``ask`` may return, and ``values`` (n_queries,) all scores. Queries
+        whose score is -inf do not count. All slots if the rewards of queries count.
+        """
+        simple = self._seeks_simple_regret
+        rewards_count = self._unit_of_scores == "value" and not simple
+        if slots is None or rewards_count or not self.run_.evaluating:
+            return slots
+        kind = "value" if simple else "information"
+        gp, pending = self._model.process, list(self.run_.pending)
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        noises = defaults.PENDING_NOISE[kind] * self._noises_of(pending)
+        told = pending_downdate(gp, row_sets, noises)[:, slots]
+        before = np.maximum(gp.posterior.tracked_var()[slots], np.finfo(float).tiny)
+        left = np.maximum(1.0 - np.einsum("ij,ij->j", told, told) / before, 0.0)
+        left[values[slots] == -inf] = 0.0
+        return slots[left >= defaults.LEFT_TO_LEARN[kind] * left.max()]
 
     def _observe(self, query: Any, reward: Any, alpha: Any) -> None:
         run = self.run_
@@ -918,9 +946,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         ``regret="simple"``), the design has at least as many queries as the longest unordered list
         has values, up to 25.
     limits : dict, default=None
-        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``. A pair (low,
-        high) for each name, None for an open end. Pass measured outcomes to :meth:`tell`. Each
-        outcome has its own model, see Notes.
+        Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
+        ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) has None for an
+        open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
 
@@ -973,23 +1001,23 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     success counts as the worst answer. ``ask`` returns no query that hardly ever succeeds while
     others are left. An answered query is recommended, or a target that succeeds almost surely.
 
-    *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f from
-    the answers that came with the outcome. The improvement of a query upon the best answered query
-    within all limits is weighted by the probability that the limits hold, as in [Gardner2014]_ for
-    expected improvement. While no answered query is within all limits, it is the improvement upon
-    the worst answer. ``ask`` returns no query whose probability is below 0.5 % while others are
-    left. The knowledge gradient may ask queries beyond the limits, if these are the most
-    informative about targets within. The recommendation is an answered query that keeps all limits
-    with a probability of at least 95 %, or another such target, or else the target of the largest
-    probability. A given ``kernel`` is also that of all outcomes, in their standard deviations.
+    *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f, and
+    averaged with the roughest of the same length scales. Yes or no has a model like that of
+    failures, and the odds of its probability count with the third power. The improvement of a query
+    upon the best answered query within all limits is weighted by the probability that the limits
+    hold [Gardner2014]_. While no answered query is within all limits, it is the improvement upon
+    the worst answer. Queries whose probability is below 0.5 % are not asked while others are left.
+    The knowledge gradient may ask queries beyond the limits. The recommendation is an answered
+    query that keeps all limits with a probability of at least 95 %, or passed each time, or another
+    such target, or else the target of the largest probability. A ``kernel`` of the user is also
+    that of all numbers, in units of their standard deviations.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
     was passed to ``ask``, at first the middle of their box. The initial design fills the space of
     arms. Candidates fill a box from the first round on, and some follow the best in the context.
 
-    *Batches.* Pending queries are treated as if their answers were the expected ones, which reduces
-    standard deviations [Desautels2014]_. A batch has no query twice.
+    *Batches.* Pending queries have expected answers [Desautels2014]_, see :ref:`pending-queries`.
     """
 
     arms: Points | None = None
@@ -1059,11 +1087,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         places, told = super()._suspect_answers(diagnosis), self.run_.told_queries()
         return [place for place in places if self._may_ask(told[place])]
 
-    def _check_fixed(self, fixed: Mapping[str, Any]) -> None:
-        run = self.run_
-        if not self._takes_box(run.params.bounds):
-            super()._check_fixed(fixed)
+    def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
+        actions = self.run_.actions
+        if not self._takes_box(self.run_.params.bounds):
+            super()._check_fixed(fixed, shared)
+        assert actions is not None
         self._sides_with(fixed)
+        if isinstance(shared, str) or not dict(actions.axes).keys() >= set(shared):
+            raise ValueError(
+                "shared must be a list of names of sides with several values, of "
+                f"{actions.sides}; got {shared!r}"
+            )
 
     def _sides_with(self, fixed: Mapping[str, Any]) -> ParameterSpace:
         """Return the sides of actions, of which some are fixed."""
@@ -1085,6 +1119,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return actions.restricted_to(ParameterSpace.from_bounds(held, "fixed sides"))
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
+        if not fixed:  # the first query of a plate: queries that share sides fill few places
+            if len(self._observed_rows_with(self.run_.evaluating)) >= self._n_initial:
+                self._filled = max(self._filled, self._n_initial)
+            return self._choose(context)
         kept = self._cache, self._cost_model, self._filled
         feedback = replace(self._feedback, actions=self._sides_with(fixed))
         sets = feedback.sets(self.run_.seed)
@@ -1132,7 +1170,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _begin_checks(self) -> None:
         run = self.run_
-        checked_limits(run.params.limits)
+        limits = checked_limits(run.params.limits)
+        for event in run.events:
+            if event[0] == "outcomes":
+                check_kinds(event[2], limits)
         if run.actions is not None and not self._targets_are_queries:
             check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
         if differs(run.params.alpha) and self._targets_are_queries and run.params.arms is None:
@@ -1230,10 +1271,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
-            Further measured numbers by their names, for ``limits``; None or NaN for a number that
-            was not measured. Outcomes without a limit are kept for limits that are set later. A
-            failed evaluation may have outcomes. An objective of :meth:`run` returns a pair, the
-            reward and this dict.
+            Further outcomes by their names, for ``limits``: numbers, or yes or no as a bool, 1, 0
+            or a word; None or NaN if not measured. Outcomes without a limit are kept for limits
+            that are set later. A failed evaluation may have outcomes. An objective of :meth:`run`
+            returns a pair, the reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, which does not count as
@@ -1278,6 +1319,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
                     "block is for searches without earlier_campaigns, whose answers have no random "
                     f"effects; got block={reward.block!r}"
                 )
+            check_kinds(reward.outcomes or {}, checked_limits(run.params.limits))
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
@@ -1289,21 +1331,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _feasibility(self, expecting: bool = False, n_failures: int | None = None) -> Feasibility:
         run, domain, gp, limits = self.run_, self.domain_, self._model.process, None
         if run.params.limits:
-            limits = self._outcomes.constraints(run, self._model.options, expecting)
+            pending = run.evaluating if expecting else []
+            limits = self._outcomes.constraints(run, self._learning, pending)
         if not run.failures:
             return Feasibility(None, limits, gp)
-
-        def learn(asked: np.ndarray, succeeded: np.ndarray) -> SuccessProbabilities:
-            ends = domain.layout.rows_of(self.bounds_.T)
-            return SuccessProbabilities(asked, succeeded, ends, of_f(gp.kernel))
-
         taught = run.outcomes(
             gp.observed.rows[: run.n_fitted],
             lambda query: domain.rows_of_query(query).mean(axis=0),
-            learn,
+            self._learner(SuccessProbabilities),
             n_failures,
         )
         return Feasibility(taught, limits, gp)
+
+    @property
+    def _learning(self) -> Learning:
+        """How outcomes are learned: options of models of numbers, and the model of yes or no."""
+        return self._model.options, self._learner(YesOrNo)
+
+    def _learner(self, kind: type[S]) -> Callable[[np.ndarray, np.ndarray], S]:
+        """Return the function that fits a model of failures to rows and successes."""
+        ends = self.domain_.layout.rows_of(self.bounds_.T)
+        return partial(kind, domain=ends, kernel=of_f(self._model.process.kernel))
 
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
@@ -1337,19 +1385,19 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run, found = self.run_, []
         limits = checked_limits(run.params.limits)
         row_sets = self._row_sets_of([best]) if limits else []
-        for name, (low, high) in limits.items():
-            model = self._outcomes.model_of(name, run, self._model.options)
-            each: dict[str, Any] = {"name": name, "low": None if low == -inf else low}
-            each |= {"high": None if high == inf else high, "n_answers": model.n_answers}
-            each |= dict.fromkeys(("mean", "std", "probability"))
-            if model.n_answers:
-                mean, std = model.process.moments(row_sets, std=True)
-                hold = probability_between(low, high, mean, std)
-                each |= {
-                    "mean": float(mean[0]),
-                    "std": float(std[0]),
-                    "probability": float(hold[0]),
-                }
+        for name, limit in limits.items():
+            each: dict[str, Any] = {"name": name, "n_answers": run.n_measured(name)}
+            each |= dict.fromkeys(("low", "high", "value", "mean", "std", "probability"))
+            if isinstance(limit, bool):
+                each["value"] = limit
+            else:
+                low, high = limit
+                each |= {"low": None if low == -inf else low, "high": None if high == inf else high}
+            model = self._outcomes.model_of_limit(name, limit, run, self._learning)
+            if model is not None:
+                each["probability"] = float(model.probability(row_sets)[0])
+                if isinstance(model, NumberWithinEnds):
+                    each["mean"], each["std"] = (float(x[0]) for x in model.moments(row_sets))
             found.append(each)
         return found
 

@@ -2,7 +2,8 @@
 
 A Gaussian process on outcomes 1 and 0, with the noise of a coin. It is used only if it predicts
 outcomes, each from all others, better than their rate does: failures that happen anywhere are no
-evidence of where to ask.
+evidence of where to ask. For an outcome with a limit, :class:`AveragedSuccess` averages over all
+models and the rate, so that its probabilities hold as often as they say.
 
 References
 ----------
@@ -13,6 +14,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import sqrt
 
 import numpy as np
@@ -38,9 +40,14 @@ class SuccessModel:
         Evaluated queries, scaled.
     succeeded : ndarray of shape (n,)
         1 for an answer and 0 for a failure.
+    failed : float, default=0.0
+        Number of failures that are assumed besides, and one success: with 0 nothing fails before
+        the first success.
 
     Attributes
     ----------
+    share : float
+        Share of the variance of outcomes that depends on the row.
     rate : float
         Rate of success, the limit of the probabilities far from all evaluations.
     loss : float
@@ -48,12 +55,17 @@ class SuccessModel:
     """
 
     def __init__(
-        self, kernel: AdditiveMatern, share: float, rows: np.ndarray, succeeded: np.ndarray
+        self,
+        kernel: AdditiveMatern,
+        share: float,
+        rows: np.ndarray,
+        succeeded: np.ndarray,
+        failed: float = 0.0,
     ) -> None:
         self._kernel, self._rows, n = kernel, rows, len(rows)
+        self.share: float = share
         self._share = share / (1.0 + kernel.main_effects)
-        # The rate after one more success: nothing fails before the first success.
-        self.rate: float = float((succeeded.sum() + 1.0) / (n + 1.0))
+        self.rate: float = float((succeeded.sum() + 1.0) / (n + 1.0 + failed))
         K = self._share * np.asarray(kernel(rows)) + (1.0 - share) * np.eye(n)
         factor = cho_factor(K, lower=True)
         self._weights = cho_solve(factor, succeeded - self.rate)
@@ -95,19 +107,54 @@ def learned_success(rows: np.ndarray, succeeded: np.ndarray) -> SuccessModel | N
     >>> learned_success(rows, np.tile([1.0, 1.0, 0.0], 4)) is None
     True
     """
-    n, d = rows.shape
-    n_succeeded = succeeded.sum()
+    n_succeeded, n = succeeded.sum(), len(rows)
     if n_succeeded in (0, n):
         return None
-    of_others = (n_succeeded - succeeded + 1.0) / n
-    best, least = None, log_loss(of_others, succeeded) - defaults.SUCCESS_EVIDENCE
+    best, least = None, _loss_of_rate(succeeded) - defaults.SUCCESS_EVIDENCE
+    for model in _models(rows, succeeded):
+        if model.loss < least:
+            best, least = model, model.loss
+    return best
+
+
+def _loss_of_rate(succeeded: np.ndarray, failed: float = 0.0) -> float:
+    """Return the log loss of the prediction of each outcome by the rate of all others."""
+    of_others = (succeeded.sum() - succeeded + 1.0) / (len(succeeded) + failed)
+    return log_loss(of_others, succeeded)
+
+
+def _models(rows: np.ndarray, succeeded: np.ndarray, failed: float = 0.0) -> Iterator[SuccessModel]:
+    """Return models of all length scales and shares of the variance."""
+    d = rows.shape[1]
     for scale in defaults.SUCCESS_LENGTH_SCALES:
         kernel = AdditiveMatern(
             np.full(d, scale * defaults.ORDERED_LENGTH_SCALE * sqrt(d)),
             main_effects=defaults.SETTINGS_MAIN_EFFECTS,
         )
         for share in defaults.SUCCESS_SHARES:
-            model = SuccessModel(kernel, share, rows, succeeded)
-            if model.loss < least:
-                best, least = model, model.loss
-    return best
+            yield SuccessModel(kernel, share, rows, succeeded, failed)
+
+
+class AveragedSuccess(SuccessModel):
+    """Average over all models and the constant rate, weighted by how well they predict outcomes.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_columns)
+        Evaluated queries, every column in units of its range.
+    succeeded : ndarray of shape (n,)
+        1 for success and 0 for the other value.
+    """
+
+    def __init__(self, rows: np.ndarray, succeeded: np.ndarray) -> None:
+        self.rate: float = float((succeeded.sum() + 1.0) / (len(rows) + 2.0))
+        self._models = [*_models(rows, succeeded, 1.0)]
+        losses = np.array([_loss_of_rate(succeeded, 1.0), *(each.loss for each in self._models)])
+        weights = np.exp(losses.min() - losses)
+        self._weights = weights / weights.sum()
+        self.share = float(self._weights @ [0.0, *(each.share for each in self._models)])
+
+    def chance(self, rows: np.ndarray) -> np.ndarray:
+        """Return the probability (m,) that each of some rows, scaled alike, succeeds."""
+        each = [np.full(len(rows), self.rate), *(model.chance(rows) for model in self._models)]
+        return self._weights @ np.clip(each, CERTAIN, 1.0 - CERTAIN)

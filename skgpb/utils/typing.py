@@ -59,14 +59,16 @@ Queries: TypeAlias = SupportsArray | Sequence[SupportsArray]
 Sizes: TypeAlias = (
     float | Mapping[str, float] | Sequence[float | Sequence[float] | Mapping[str, float]]
 )
-#: Outcomes that were measured with an answer, by their names.
-Outcomes: TypeAlias = Mapping[Any, float | None]
+#: Outcomes that were measured with an answer, by their names: numbers, or yes or no.
+Outcomes: TypeAlias = Mapping[Any, float | str | None]
 #: Costs of answers: one for each query, or for each size of cells.
 Costs: TypeAlias = Values
 #: Variance of noise: one number for all, or one for each query.
 Noise: TypeAlias = float | Values
-#: Low and high end by the names of outcomes; None for an open end.
-Limits: TypeAlias = Mapping[str, tuple[float | None, float | None]]
+#: Limit on an outcome: low and high end, None for an open end; or True or False for yes or no.
+Limit: TypeAlias = tuple[float | None, float | None] | bool
+#: Limits by the names of outcomes.
+Limits: TypeAlias = Mapping[str, Limit]
 #: Settings and answers of earlier campaigns, by their names.
 EarlierAnswers: TypeAlias = Mapping[str, tuple[Any, Sequence[float]]]
 #: A path, or a file that is open in binary mode.

@@ -30,6 +30,7 @@ LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 # Format: texts of truth values in tables, in lower case.
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0, "t": 1.0, "f": 0.0}
 YES_OR_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0}
+PASS_OR_FAIL = {"pass": 1.0, "fail": 0.0}
 # Format: largest number of elements of an array, and of characters of other values, in messages.
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 # Rounding: coordinates that differ by less than this share of a side are equal.
@@ -419,6 +420,22 @@ def check_squares(values: Any, name: str) -> None:
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def truth_value(value: Any) -> bool | None:
+    """Return a value that means yes or no as a bool; None for any other value.
+
+    Examples
+    --------
+    >>> from skgpb.utils.validation import truth_value
+    >>> [truth_value(each) for each in (True, 0, "Yes", "fail", 0.5, "perhaps")]
+    [True, False, True, False, None, None]
+    """
+    if isinstance(value, str):
+        word = value.strip().lower()
+        value = (YES_OR_NO | TRUE_OR_FALSE | PASS_OR_FAIL).get(word)
+    known = isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))
+    return bool(value) if known else None
 
 
 def check_real(reward: Any, name: str) -> float:

@@ -5,7 +5,9 @@ import pytest
 from scipy.stats import loguniform, norm, randint
 
 from skgpb.domains import Angle, Box, Side, Steps
+from skgpb.domains.constraints import FeasibleSet
 from skgpb.domains.space import ParameterSpace, wider_axis
+from skgpb.utils.validation import is_number
 
 #: Pairs of a side now and a wider one that contains it.
 PAIRS = [
@@ -134,6 +136,13 @@ class Squared(Side):
         (range(20_000), range(30_000), range(30_000)),
         (range(10_000, 30_000), range(20_000), range(30_000)),
         ([1.5, 2.5], (0, 2), (0.0, 2.5)),
+        ([1.5, 2.5], (1, 2), (1.0, 2.5)),
+        ((300, 350), (310, 400), (300.0, 400.0)),
+        ((10.0, 11.0), 9.9, (9.9, 11.0)),
+        ((2.0, 9.0), Steps(1, 5, 0.1), (1.0, 9.0)),
+        (Steps(2, 5), Steps(2, 9), (2.0, 9.0)),
+        (randint(3, 6), (1.0, 4.0), (1.0, 5.0)),
+        (range(60_000, 0, -3), range(20_000, 90_000, 5), range(3, 89_996)),
     ],
 )
 def test_a_wider_axis_has_both_sides(side, earlier, expected):
@@ -148,6 +157,53 @@ def test_scales_and_integers_are_kept():
     assert integers.limits == (1.0, 29.0) and integers.n_settings == 29
     assert wider_axis("x", (0.2, 0.5), Squared()) == Squared()
     assert wider_axis("x", (10, 20), Angle(0, 360)) == Angle(0, 360)
+
+
+def test_narrow_scales_are_kept_too():
+    for now, before in (((1.0, 1.2), (1.1, 1.3)), ((100.0, 120.0), (90.0, 110.0))):
+        low, high = min(now[0], before[0]), max(now[1], before[1])
+        even = wider_axis("x", now, before)
+        assert even.value(0.5 * sum(even.ends)) == pytest.approx(0.5 * (low + high), rel=1e-9)
+        log = wider_axis("x", loguniform(*now), loguniform(*before))
+        assert log.value(0.5 * sum(log.ends)) == pytest.approx((low * high) ** 0.5, rel=1e-9)
+
+
+def by_value(space, points):
+    """Return the settings of points, numbers rounded, in the order of the names."""
+    rows = [sorted(space.setting(point).items()) for point in points]
+    return [[(n, float(f"{x:.9g}") if isinstance(x, float) else x) for n, x in row] for row in rows]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_drawn_is_drawn_on_the_sides_of_now(seed):
+    rng = np.random.default_rng([seed, 2])
+    box = random_box(rng)
+    wide, now = ParameterSpace.from_bounds(box), ParameterSpace.from_bounds(box.of_now)
+    now.feasible = FeasibleSet(now, (), None, now.constants)
+    shift = rng.random(wide.n_axes)
+    own = shift[[wide.names.index(name) for name in now.names]]
+    pairs = [
+        (wide.feasible.sample(15, shift), now.feasible.sample(15, own)),
+        (wide.feasible.design(4, seed, 2), now.feasible.design(4, seed, 2)),
+    ]
+    if wide.feasible.every_point is not None:
+        pairs.append((wide.feasible.every_point, now.feasible.every_point))
+    for found, expected in pairs:
+        assert by_value(wide, found) == by_value(now, expected)
+    # Numbers between the ends of now are on its sides, also between steps; others are not.
+    lower, upper = wide.bounds.T
+    points = wide.snap(lower + rng.random((60, wide.n_axes)) * (upper - lower))
+    for point, outside in zip(points, wide.feasible.is_outside(points), strict=True):
+        setting = wide.setting(point)
+        there = [
+            axis.limits[0] <= setting[name] <= axis.limits[1]
+            if axis.ordered and not isinstance(box[name], list)
+            else is_on(box[name], setting[name])
+            for name, axis in now.axes
+        ]
+        held = [np.isclose(setting[n], x) if is_number(x) else setting[n] == x
+                for n, x in now.constants.items()]  # fmt: skip
+        assert outside == (not all(there + held))
 
 
 def test_a_side_that_cannot_contain_both_is_refused():

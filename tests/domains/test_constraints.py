@@ -380,6 +380,7 @@ def test_ends_can_be_set_whatever_the_steps():
         (-123.4, 81.3, 1),
         (2003, 99_999, 100),
         (0.0123, 0.1, 1e-4),
+        (-30_000, -29_999.9953287, 1e-5),
     ],
 )
 def test_default_steps_are_the_multiples_of_a_power_of_ten_between_the_ends(low, high, step):
@@ -516,6 +517,7 @@ def test_costs_are_sums_of_amounts_that_hold():
         expected = 20 + 0.5 * time - heat / 4 + 100 * (catalyst == "Pd") + 7 * time * (n == 2)
         assert cost(setting) == expected
     assert SettingCosts(('3 if word = "a ""b"""',))({"word": 'a "b"'}) == 3.0
+    assert SettingCosts(('3 if word = "',))({"word": '"'}) == 3.0
     assert SettingCosts(("3 if word = true",))({"word": 1}) == 0.0
     for text, said in {
         "2*tme": "did you mean 'time'",

@@ -214,12 +214,14 @@ def test_any_row_of_a_box_is_a_query_with_the_cost_there():
     while (query := queries.first_arm(8, filled, none, 0)) is not None:
         asked.append(query.a)
         filled = np.array(asked)
+        assert len(asked) <= 8
     assert 5 <= len(asked) <= 8 and len(np.unique(asked, axis=0)) == len(asked)
     assert ((known >= ROOT[:, 0]) & (known <= ROOT[:, 1])).all()
     listed = QuerySet(ROWS, KERNEL, None)
     asked = []
     while (query := listed.first_arm(4, ROWS[asked] if asked else none, none, 0)) is not None:
         asked.append(query.index)
+        assert len(asked) <= 4
     assert sorted(asked) == [0, 1, 2, 3]
 
 

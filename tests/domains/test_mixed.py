@@ -47,7 +47,7 @@ def partition(sides=None, K=2, counts=None, **settings):
     return MixedPartition(space, K, counts, **settings)
 
 
-def split_all(mixed, most=10**6):
+def split_all(mixed, most=500):
     """Split breadth first while anything can be, and return the leaves."""
     todo = [0]
     while todo and mixed.tree.n_nodes < most:
@@ -213,6 +213,8 @@ def test_few_values_all_stand_for_a_cell_and_many_do_not():
     assert counts(n=poisson(3)) == (100,)
     assert counts(a=range(30), b=range(20)) == (10, 10)
     assert counts(**{f"x{i}": [0, 1] for i in range(9)}) == (1,) * 9
+    six = {f"x{i}": [0, 1] for i in range(6)}
+    assert counts(**six, y=(0, 1), z=(0, 1)) == (2,) * 6 + (1, 1)
 
 
 def test_cells_are_compared_by_four_points_along_a_side_and_by_all_of_their_categories():

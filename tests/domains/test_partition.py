@@ -165,6 +165,13 @@ def test_members_are_sorted_as_by_lexsort(n):
     assert_array_equal(sorted_within(segment, rank), np.lexsort((rank, segment)))
 
 
+def test_many_members_are_sorted_without_overflow():
+    n = 2_100_000
+    segment, rank = np.zeros((2, n), dtype=np.intp)
+    segment[-3:], rank[-3:] = n - 1, [n - 1, n - 1, 3]
+    assert_array_equal(sorted_within(segment, rank)[-4:], [n - 4, n - 1, n - 3, n - 2])
+
+
 # -- nodes by depth, copies, and growth -----------------------------------------------------------
 
 BOUNDS = np.array([[0.0, 1.0], [-2.0, 5.0]])
@@ -249,7 +256,9 @@ def test_growth_and_rewards_are_put_into_another_partition(name):
     for node in range(partition.tree.n_nodes):
         assert other.cell(node) == partition.cell(node)
     splits, told, total = partition._growth
-    for wrong in ((splits, told[1:], total), (splits, told, total[1:]), (splits, told - 99, total)):
+    negative = told.copy()
+    negative[-1] = -1
+    for wrong in ((splits, told[1:], total), (splits, told, total[1:]), (splits, negative, total)):
         with pytest.raises(ValueError, match="these are no rewards"):
             partitions()[name]._growth = wrong
     twin = partition.copy()
@@ -339,7 +348,7 @@ def test_members_of_a_pool_are_compared_with_what_represents_them():
 
 @pytest.mark.parametrize("K", [2, 3, 7])
 def test_cells_are_numbered_within_64_bits(K):
-    assert K ** (deepest_level(K) + 1) <= 2**62 < K ** (deepest_level(K) + 3)
+    assert K ** (deepest_level(K) + 1) <= 2**62 < K ** (deepest_level(K) + 2)
 
 
 def test_points_of_a_cell_are_as_many_as_are_given_or_few():

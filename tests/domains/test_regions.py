@@ -119,6 +119,10 @@ def test_finer_balls_are_at_the_centre_of_a_ball_and_half_its_radius_away():
         steps = {tuple(c - center) for c, _, _ in balls.finer([(center, depth - 1, 0)], 5)}
         half = diameter * 0.5**depth
         assert steps == {(0, 0), (half, 0), (-half, 0), (0, half), (0, -half)}
+    finer = balls.finer([(center, 0, 0), (center, 1, 0), (center, 2, 0)], 2)
+    assert [depth for _, depth, _ in finer] == [1] * 5 + [2] * 5
+    assert {index for _, _, index in finer} == {-1}
+    assert all(balls.query(place).index == -1 for place in finer)
 
 
 def test_the_balls_as_arrays_know_which_made_which_necessary():

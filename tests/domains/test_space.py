@@ -181,6 +181,7 @@ def test_constants_need_no_axis():
     assert space.n_axes == 1 and space.setting(np.array([0.25])) == {"a": 3, "b": 0.25}
     space = ParameterSpace({"a": [3]})
     assert space.n_settings == 1 and space.setting(np.array([0.7])) == {"a": 3}
+    assert_array_equal(space.bounds, [[0.0, 1.0]])
     assert ParameterSpace({}).setting(np.array([0.5])) == {}
 
 
@@ -381,6 +382,12 @@ def test_integers_are_looked_up_in_a_table():
                 u = np.array([axis.coordinate(n)])
                 assert u == pytest.approx(cdf - 0.5 * pmf, abs=1e-15)
                 assert_array_equal(axis._middles_of_values(np.array([float(n)])), u)
+    # Rare integers, beyond the table, beside others.
+    rare = IntegerQuantile("n", binom(1000, 0.5))
+    u = np.array([0.0, 0.3, 1.0])
+    assert_array_equal(rare.numbers(u), [0, binom(1000, 0.5).ppf(0.3), 1000])
+    assert_allclose(rare.columns(u)[:, 0], [rare.columns(u[[i]])[0, 0] for i in range(3)])
+    assert_allclose(rare.columns(u)[[0, 2], 0], [0.0, 1.0], atol=1e-12)
     numbers = range(10, 1001)
     assert [axis.value(axis.coordinate(n)) for n in numbers] == list(numbers)
 
@@ -478,7 +485,7 @@ def test_coordinates_and_values_of_an_axis_belong_together(name):
 def test_the_nearest_possible_value_is_found(name):
     axis = AXES[name]
     low, high = axis.limits
-    wanted = np.random.default_rng(2).uniform(low - 0.1 * (high - low), high, 50)
+    wanted = np.random.default_rng(2).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, 60)
     found = axis.numbers(axis.nearest_coordinates(wanted))
     if not hasattr(axis, "middles") or axis.n_settings > 1000:
         step = 3.0 if name == "long range" else 1.0 if axis.uses_columns else 0.0

@@ -281,3 +281,40 @@ def test_an_ordinary_study_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         optimized(branin, 12, seed=0)
+
+
+def mixed(trial):
+    x, n = trial.suggest_float("x", 1e-4, 1, log=True), trial.suggest_int("n", 1, 64, log=True)
+    return (np.log10(x) + 2) ** 2 + (np.log2(n) - 4) ** 2 / 4
+
+
+def few_values(trial):
+    kind, n = trial.suggest_categorical("kind", ["a", "b", "c"]), trial.suggest_int("n", 0, 3)
+    return (kind == "b") + (n - 2) ** 2
+
+
+@pytest.mark.parametrize("engine", [None, GPUCBOptimizer()], ids=repr)
+@pytest.mark.parametrize("objective", [mixed, few_values, conditional])
+def test_trials_that_run_at_once_differ(objective, engine):
+    study = optimized(objective, 30, seed=1, optimizer=engine)
+    for _ in range(2):
+        running = [study.ask() for _ in range(3)]
+        for trial in running:
+            objective(trial)
+        assert len({tuple(trial.params.items()) for trial in running}) == 3
+        # In turn, as one worker after the other asks.
+        running = []
+        for _ in range(3):
+            running.append(study.ask())
+            objective(running[-1])
+        assert len({tuple(trial.params.items()) for trial in running}) == 3
+
+
+@pytest.mark.parametrize("objective", [mixed, few_values])
+def test_trials_of_the_start_up_differ_although_workers_share_a_seed(objective):
+    study, running = optuna.create_study(), []
+    for _ in range(4):
+        study.sampler = GPBanditSampler(seed=0)
+        running.append(study.ask())
+        objective(running[-1])
+    assert len({tuple(trial.params.items()) for trial in running}) == 4

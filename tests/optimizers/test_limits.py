@@ -28,8 +28,10 @@ from skgpb.domains import Box
 from skgpb.exceptions import LimitWarning
 from skgpb.optimizers._feasibility import AnswerWithOutcomes, probability_between
 from skgpb.plotting import RegretDisplay
+from skgpb.surrogate.exactness import with_smoothness
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
+ENDS = {"heat": (-inf, 1.2), "acid": (0.2, 0.9)}
 ARMS = np.random.default_rng(0).random((60, 2))
 RULES = {
     "ucb": (GPUCBOptimizer, {}),
@@ -73,25 +75,33 @@ def play(optimizer, n, measured=outcomes):
     return beyond
 
 
-def refitted(model, X):
-    """Mean and standard deviation at X, by scikit-learn, of the answers that a model has seen."""
+def refitted(model, X, smoothness=None):
+    """Mean and deviation at X, and log density, by scikit-learn, of the answers to a model."""
     process, samples = model.process, model.samples
     rows = np.array([process.observed[i][0] for i in samples.functional])
     y = (np.array(samples.reward) - process.offset) / process.scale
     noise = model.noise_of(np.nan) / process.scale**2
     kernel = clone(process.kernel)
+    if smoothness is not None:
+        kernel.k2.nu = smoothness
     regressor = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(rows, y)
     mean, std = regressor.predict(X, return_std=True)
-    return mean, std, process
+    return mean, std, regressor.log_marginal_likelihood_value_
 
 
 def probabilities(optimizer, X):
-    """Naive product of the probabilities that each limit holds."""
+    """Naive product of the probabilities that each limit holds, averaged over two smoothnesses."""
     out = np.ones(len(X))
     for name, (low, high) in LIMITS.items():
-        mean, std, process = refitted(cases.outcome_model(optimizer, name), X)
+        model = cases.outcome_model(optimizer, name)
+        process, hold, weights = model.process, [], []
         ends = [(e - process.offset) / process.scale for e in (low or -inf, high or inf)]
-        out *= norm.cdf((ends[1] - mean) / std) - norm.cdf((ends[0] - mean) / std)
+        for smoothness in [None] if optimizer.kernel is not None else [None, 0.5]:
+            mean, std, density = refitted(model, X, smoothness)
+            hold.append(norm.cdf((ends[1] - mean) / std) - norm.cdf((ends[0] - mean) / std))
+            odds = defaults.ROUGH_OUTCOME_ODDS if smoothness else 1.0
+            weights.append(odds * np.exp(density))
+        out *= np.average(hold, axis=0, weights=weights)
     return out
 
 
@@ -137,17 +147,19 @@ def test_pending_queries_teach_limits_what_is_expected():
     optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
     play(optimizer, 14)
     queries = optimizer.ask(3)
-    model = cases.outcome_model(optimizer, "heat")
     blocks = [query.descriptor[np.newaxis] for query in queries]
-    noise = model.alpha
-    told = model.process.copy()
-    for block in blocks:
-        told.observe(block, float(told.moments([block])[0]), noise)
-    mean, std = told.moments(ARMS, std=True)
-    hold = probability_between(-inf, 1.2, mean, std)
-    low, high = LIMITS["acid"]
-    acid = cases.outcome_model(optimizer, "acid").fantasize(blocks)
-    hold *= probability_between(low, high, *acid.moments(ARMS, std=True))
+    hold = np.ones(len(ARMS))
+    for name, ends in ENDS.items():
+        model = cases.outcome_model(optimizer, name)
+        told = model.process.copy()
+        for block in blocks:
+            told.observe(block, float(told.moments([block])[0]), model.alpha)
+        rough = told.with_kernel(with_smoothness(told.kernel, 0.5), told.merged())
+        each = [told, rough]
+        held = [probability_between(*ends, *gp.moments(ARMS, std=True)) for gp in each]
+        densities = [gp.posterior.log_marginal_likelihood() for gp in each]
+        weights = np.exp(np.array(densities) - max(densities)) * [1.0, defaults.ROUGH_OUTCOME_ODDS]
+        hold *= np.average(held, axis=0, weights=weights)
     limits = optimizer._feasibility(expecting=True).limits
     assert_allclose(limits.probability(ARMS), hold, atol=1e-9)
     assert len({query.index for query in queries}) == 3
@@ -473,3 +485,164 @@ def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     best = kept[int(optimizer.predict_query(kept).argmax())]
     assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]
     assert optimizer._prediction_note(best) == {}
+
+
+# -- outcomes that are yes or no -------------------------------------------------------------------
+
+BELOW = 0.9  # the border of what passes, where the value is largest
+
+
+def passes(x):
+    return bool(x.sum() < BELOW)
+
+
+def play_passes(optimizer, n, told=passes):
+    seen = []
+    for _ in range(n):
+        query = optimizer.ask()
+        x = point(query)
+        seen.append(value(x) if passes(x) else np.nan)
+        optimizer.tell(query, value(x), outcomes={"ok": told(x)})
+    return seen
+
+
+@pytest.mark.slow
+def test_yes_or_no_finds_what_passes_as_well_as_failures_do():
+    best = {"limit": [], "failures": []}
+    for seed in range(6):
+        optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits={"ok": True}, random_state=seed)
+        seen = play_passes(optimizer, 40)
+        best["limit"].append(np.nanmax(seen))
+        x = point(optimizer.recommend())
+        assert passes(x) and value(x) == pytest.approx(np.nanmax(seen))
+        optimizer, seen = EIOptimizer(bounds=[(0, 1)] * 2, random_state=seed), []
+        for _ in range(40):
+            query = optimizer.ask()
+            x = point(query)
+            seen.append(value(x) if passes(x) else np.nan)
+            optimizer.tell(query, None if np.isnan(seen[-1]) else seen[-1])
+        best["failures"].append(np.nanmax(seen))
+    assert np.median(best["limit"]) >= np.median(best["failures"])
+    assert np.median(best["limit"]) > 0.88  # the optimum is 0.9
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_learns_yes_or_no(rule):
+    cls, given = RULES[rule]
+    optimizer = cls(bounds=[(0, 1)] * 2, limits={"ok": True}, random_state=3, **given)
+    play_passes(optimizer, 20)
+    assert passes(point(optimizer.recommend()))
+    inside, outside = optimizer.predict_within_limits([[0.1, 0.1], [0.95, 0.95]])
+    assert inside > 0.7 and outside < 0.2
+
+
+@pytest.mark.parametrize(
+    "words", [(True, False), (1, 0), (1.0, 0.0), ("yes", "no"), ("Pass", "fail"), ("T", "F")]
+)
+def test_yes_or_no_is_told_in_many_words(words, tmp_path):
+    """All mean the same, for the opposite limit as well, and in a file."""
+    told = [
+        EIOptimizer(bounds=[(0, 1)], limits={"ok": limit}, random_state=0)
+        for limit in (True, np.False_, True)
+    ]
+    for i in range(14):
+        x = (0.37 * i) % 1.0
+        yes = x < 0.6
+        told[0].tell([x], x, outcomes={"ok": words[not yes]})
+        told[1].tell([x], x, outcomes={"ok": words[yes]})
+        told[2].tell([x], x, outcomes={"ok": bool(yes)})
+    told[0].save(tmp_path / "run")
+    told.append(EIOptimizer.load(tmp_path / "run"))
+    X = np.linspace(0, 1, 9)[:, np.newaxis]
+    expected = told[2].predict_within_limits(X)
+    assert expected.min() < 0.1 and expected.max() > 0.9
+    for each in told:
+        assert_allclose(each.predict_within_limits(X), expected, atol=1e-12)
+        assert each.ask() == told[2].ask() and each.recommend() == told[2].recommend()
+
+
+def test_all_of_yes_or_no_is_said_in_results_and_pictures():
+    limits = {"ok": True, "leaks": False, "heat": (None, 1.2)}
+    optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=limits, random_state=0)
+    answers = iter(
+        [
+            (1.0, {"ok": "yes", "leaks": 0, "heat": 1.0}),
+            (5.0, {"ok": "no", "leaks": None, "heat": 1.0}),
+            (7.0, {"ok": True, "leaks": True, "heat": np.nan}),
+            (2.0, {"ok": True, "leaks": False, "heat": 1.1}),
+        ]
+    )
+    result = optimizer.run(lambda query: next(answers), 4)
+    assert [each["value"] for each in result.limits] == [True, False, None]
+    assert [each["n_answers"] for each in result.limits] == [4, 3, 3]
+    assert result.limits[0]["mean"] is result.limits[0]["low"] is None
+    assert_allclose(
+        prod(each["probability"] for each in result.limits),
+        optimizer.predict_within_limits(result.x.points),
+    )
+    lines = [line.split("  ")[-1] for line in str(result).splitlines() if "limit " in line]
+    assert lines[0].startswith("ok, yes: holds with probability 0.")
+    assert lines[1].startswith("leaks, no: ") and lines[1].endswith("3 of 4 answers have it")
+    shown = RegretDisplay.from_optimizer(optimizer, kind="best").regret
+    assert_array_equal(shown, [1.0, 1.0, 1.0, 2.0])
+
+
+def test_what_was_measured_of_a_setting_counts_there():
+    """What passed each time may be recommended, what failed each time never is."""
+    arms = np.linspace(0, 1, 21)[:, np.newaxis]
+    optimizer = EIOptimizer(arms=arms, limits={"ok": True}, random_state=0)
+    for i in (0, 4, 8, 11, 12, 16, 20, 11):
+        optimizer.tell(arms[i], float(arms[i, 0]), outcomes={"ok": i < 12})
+    assert optimizer.recommend().index == 11
+    passed, failed = optimizer.predict_within_limits(arms[[11, 12]])
+    assert passed > 0.7 and failed < 0.3
+    for i in (0, 4, 8, 11):
+        optimizer.tell(arms[i], float(arms[i, 0]), outcomes={"ok": False})
+    assert optimizer.recommend().index not in (12, 16, 20)
+
+
+def test_without_a_pattern_the_rate_is_said():
+    optimizer = EIOptimizer(bounds=[(0, 1)], limits={"ok": True}, random_state=0)
+    X = np.linspace(0, 1, 40)[:, np.newaxis]
+    optimizer.tell(X[:1], [0.0], outcomes=[{"ok": True}])
+    assert 0.5 < optimizer.predict_within_limits([[0.5]])[0] < 0.9
+    for x, each in zip(X, np.random.default_rng(0).random(40), strict=True):
+        optimizer.tell(x, float(x[0]), outcomes={"ok": each < 0.7})
+    assert_allclose(optimizer.predict_within_limits([[0.03], [0.511]]), 0.7, atol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome", "message"),
+    [
+        (True, 0.5, "yes or no, such as True or False, because its limit is True; got 0.5"),
+        (False, 2, "yes or no, .* because its limit is False; got 2"),
+        (True, "perhaps", "finite numbers, or yes or no, .* got 'ok': 'perhaps'"),
+        ((None, 0.5), True, r"for 'ok' a number, .*limits={'ok': True}; got True"),
+        ((None, 0.5), "yes", r"for 'ok' a number, .*limits={'ok': True}; got True"),
+    ],
+)
+def test_other_values_than_yes_or_no_change_nothing(limit, outcome, message):
+    optimizer = EIOptimizer(bounds=[(0, 1)], limits={"ok": limit}, random_state=0)
+    query = optimizer.ask()
+    with pytest.raises(ValueError, match=message):
+        optimizer.tell(query, 1.0, outcomes={"ok": outcome})
+    assert optimizer.pending_ == [query]
+    free = EIOptimizer(bounds=[(0, 1)], random_state=0)
+    if outcome != "perhaps":
+        free.tell([0.5], 1.0, outcomes={"ok": outcome})
+        with pytest.raises(ValueError, match=message):
+            free.set_params(limits={"ok": limit}).ask()
+
+
+def test_yes_or_no_counts_for_a_limit_that_is_set_later():
+    late, early = (EIOptimizer(bounds=[(0, 1)], limits=None, random_state=0) for _ in range(2))
+    early.set_params(limits={"ok": True})
+    for i in range(12):
+        for each in (late, early):
+            each.tell([i / 12], i / 12, outcomes={"ok": "yes" if i < 8 else "no"})
+    late.set_params(limits={"ok": True})
+    X = np.linspace(0, 1, 7)[:, np.newaxis]
+    assert_array_equal(late.predict_within_limits(X), early.predict_within_limits(X))
+    assert late.recommend() == early.recommend() == late.recommend("best_observed")
+    assert late.recommend().points[0, 0] == pytest.approx(7 / 12)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.lab.experiments.answers import read_answer, read_range
 from skgpb.lab.experiments.judge import describe_surprise
+from skgpb.lab.experiments.limits import read_measured, yes_or_no
 from skgpb.lab.experiments.records import LabRecord
-from skgpb.lab.experiments.sides import Side, exact, format_list, measured_number, number, values_in
+from skgpb.lab.experiments.sides import Side, exact, format_list, number, values_in
 from skgpb.lab.experiments.texts import clean_text, quote_name, split_pair
+from skgpb.utils.typing import Limit
+from skgpb.utils.validation import truth_value
 
 # Number of settings in the initial form of a new experiment, and its maximum.
 FEW_SIDES, MOST_SIDES = 2, 50
@@ -152,16 +155,16 @@ def read_lines(form: Form, name: str) -> list[str]:
     return [line.strip() for line in form.text(name).splitlines() if line.strip()]
 
 
-def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any]:
+def read_record(form: Form, limited: Mapping[str, Limit | None], block: str) -> dict[str, Any]:
     """Return the notes and measurements in a form, as keyword arguments of ``Experiment.tell``.
 
-    ``limited`` are the names of the measurements for limits and the score, which have fields of
-    their own, ``block`` is the name of the field of blocks.
+    ``limited`` are the measurements for limits and the score, which have fields of their own, with
+    their limits, ``block`` is the name of the field of blocks.
     """
     measured: dict[str, Any] = {}
-    for i, name in enumerate(limited):
+    for i, (name, limit) in enumerate(limited.items()):
         if form.text(f"limited{i}"):
-            form.take(f"limited{i}", measured_number, name)
+            form.take(f"limited{i}", read_measured, limit, name)
             measured[name] = form.text(f"limited{i}")
     for line in read_lines(form, "measured"):
         try:
@@ -181,14 +184,18 @@ def read_record(form: Form, limited: Sequence[str], block: str) -> dict[str, Any
     }
 
 
-def record_fields(entry: dict[str, Any], limited: Sequence[str], block: str) -> dict[str, str]:
+def record_fields(
+    entry: dict[str, Any], limited: Mapping[str, Limit | None], block: str
+) -> dict[str, str]:
     """Return the notes of an entry as texts of the fields that :func:`read_record` reads."""
     measured, asked = entry["measured"].items(), [*limited, block]
     lines = [f"{quote_name(name)} = {exact(x)}" for name, x in measured if name not in asked]
     texts = {name: entry[name] for name in ("note", "operator", "date")}
-    for i, name in enumerate(limited):
+    for i, (name, limit) in enumerate(limited.items()):
         if name in entry["measured"]:
-            texts[f"limited{i}"] = exact(entry["measured"][name])
+            value, text = entry["measured"][name], exact(entry["measured"][name])
+            of_two = isinstance(limit, bool) and truth_value(value) is not None
+            texts[f"limited{i}"] = yes_or_no(bool(truth_value(value))) if of_two else text
     if block in entry["measured"]:
         texts["block"] = exact(entry["measured"][block])
     return {**texts, "measured": "\n".join(lines)}
@@ -234,6 +241,11 @@ def read_fixed(form: Form, sides: list[Side]) -> dict[str, str]:
             fixed[side.name] = form.text(f"side{i}")
     form.check()
     return fixed
+
+
+def read_shared(form: Form, sides: list[Side]) -> list[str]:
+    """Return the names of sides that all suggestions have in common."""
+    return [side.name for i, side in enumerate(sides) if form.text(f"shared{i}") == "yes"]
 
 
 def read_changed_sides(

@@ -401,7 +401,8 @@ class Pages:
                     "was suggested. Look at it and press the button again if you need more."
                 )
             fixed = forms.read_fixed(form, experiment.sides)
-            queries = experiment.ask(count, another=True, fixed=fixed)
+            shared = forms.read_shared(form, experiment.sides)
+            queries = experiment.ask(count, another=True, fixed=fixed, shared=shared)
             first, last = (queries[i]["query"] for i in (0, -1))
             return ("asked", first) if first == last else ("several", f"{first} to {last}")
 

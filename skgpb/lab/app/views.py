@@ -27,6 +27,7 @@ from skgpb.lab.experiments.plan import outcome_limits
 from skgpb.lab.experiments.reasons import describe_reason
 from skgpb.lab.experiments.sides import Side, format_estimate, format_percent, format_value
 from skgpb.lab.experiments.texts import to_one_line
+from skgpb.utils.typing import Limit
 
 # A number or date with a hyphen, after which browsers may break a line: 1e-05, 2026-01-31.
 WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
@@ -89,9 +90,10 @@ def outcome_label(status: dict[str, Any]) -> str:
     return (status["answer"] or "result") + unit
 
 
-def requested_fields(experiment: Experiment) -> tuple[list[str], str]:
-    """Return the names of the measurements for the score and limits, and the name of the block."""
-    return experiment.counted, experiment.status()["block"]
+def requested_fields(experiment: Experiment) -> tuple[dict[str, Limit | None], str]:
+    """Return the measurements for the score and limits, with their limits, and the block's name."""
+    limits = outcome_limits(experiment.optimizer)
+    return {name: limits.get(name) for name in experiment.counted}, experiment.status()["block"]
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,10 @@ class RunView:
         ]
         limits = [
             (
-                f"{name}, " * bool(parse_arithmetic(name)) + describe_limit(*ends),
+                f"{name}, " * bool(parse_arithmetic(name)) + describe_limit(limit),
                 required_measurements([name]),
             )
-            for name, ends in outcome_limits(experiment.optimizer).items()
+            for name, limit in outcome_limits(experiment.optimizer).items()
         ]
         #: Measurements for the score and limits.
         self.limited: list[SideView] = [
@@ -169,10 +171,10 @@ class RunView:
                 name,
                 f"limited{i}",
                 " ".join(f"Limit: {text}." for text, parts in limits if name in parts),
-                [],
+                [(value, value) for value in ("", "yes", "no")] if isinstance(limit, bool) else [],
                 {},
             )
-            for i, name in enumerate(requested_fields(experiment)[0])
+            for i, (name, limit) in enumerate(requested_fields(experiment)[0].items())
         ]
         self.trade_offs: dict[str, Any] | None = experiment.trade_offs()
         #: Rows of tables that were left out, with the reasons.

@@ -199,7 +199,7 @@ def _add_new(commands: Any) -> None:
         "constraints": "a rule for several sides, such as 'A + B <= 100' or 'A + B + C = 1'; may "
         "be given several times",
         "limits": "limit on what else is measured, such as 'peak temperature < 80' or '6 <= pH <= "
-        "8'; tell it with --measured. May be given several times",
+        "8', or 'passed = yes'; tell it with --measured. May be given several times",
         "costs": "what an experiment costs, if some cost more than others: '20 + 0.5*time', or "
         "'100 if catalyst = Pd' for one value of a list. May be given several times; amounts add "
         "up",
@@ -279,6 +279,13 @@ def _add_ask(commands: Any) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="settings that are held for these queries, such as temperature=60",
+    )
+    add(
+        "--shared",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="settings that are the same in all N queries, and chosen with the first",
     )
     add("--why", action="store_true", help="also say what is expected there, and why it is asked")
 
@@ -414,12 +421,17 @@ def program() -> str:
 def _ask(arguments: argparse.Namespace) -> Output:
     experiment = Experiment(arguments.run_file)
     if arguments.repeat is not None:
-        if arguments.another or arguments.fixed or arguments.number != 1:
-            raise UsageError("--repeat N cannot be combined with --another, --fixed or --number")
+        held = arguments.fixed or arguments.shared
+        if arguments.another or held or arguments.number != 1:
+            raise UsageError(
+                "--repeat N cannot be combined with --another, --fixed, --shared or --number"
+            )
         queries = [experiment.repeat(arguments.repeat)]
     else:
         fixed = parse_pairs(arguments.fixed, "--fixed")
-        queries = experiment.ask(arguments.number, another=arguments.another, fixed=fixed)
+        queries = experiment.ask(
+            arguments.number, another=arguments.another, fixed=fixed, shared=arguments.shared
+        )
     pending = experiment.pending()
     reasons = {each["query"]: each for each in experiment.why()} if arguments.why else {}
     lines: list[str] = []
@@ -744,7 +756,7 @@ def _rules(status: dict[str, Any]) -> list[str]:
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         ends = read_range(status["answer_range"])
-        more.append(f"average results are {describe_limit(*ends)}")
+        more.append(f"average results are {describe_limit(ends)}")
     for name, n in status["earlier_campaigns"].items():
         more.append(f"earlier campaign {name}: {count(n, 'answer')}, likeness is learned")
     if status["costs"]:

@@ -15,8 +15,9 @@ from skgpb.exceptions import DatabaseError
 
 # Databases that are files, without users.
 FILE_SCHEMES = ("duckdb", "sqlite")
-# Names of environment variables, and of parameters of a connection string, with secret values.
-_SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
+# Names of environment variables, and of parameters of a connection string, with secret values; an
+# outcome named passed has none.
+_SECRET = re.compile(r"pass(?!e[ds]\b)|pwd|secret|token|key|credential", re.IGNORECASE)
 _PARAMETER = re.compile(rf"(?:{_SECRET.pattern})[^\s=]*=([^\s&;#]*)", re.IGNORECASE)
 # Marks of other words that look like addresses; pathlib reduces two slashes to one.
 _ADDRESS = re.compile(r"@|\w{2}:/")

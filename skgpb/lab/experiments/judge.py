@@ -284,6 +284,8 @@ class Judge:
         for name in self._notebook.measurement_names():
             others = [x for each in known if isinstance(x := each.get(name), float)]
             value = number_or_text(str(measured.get(name, "")))
+            if isinstance(self._plan.limits.get(name), bool):
+                continue
             if isinstance(value, float) and len(others) >= MIN_ANSWERS:
                 std = float(np.std(others, ddof=1)) * sqrt(1.0 + 1.0 / len(others))
                 said = surprise(others, float(np.mean(others)), std, value)
@@ -479,10 +481,13 @@ def describe_outcomes(found: dict[str, Any]) -> list[str]:
             continue
         n, n_missing = each["n_answers"], each["n_missing"]
         known = f"; known of {n} of {n + n_missing} results" if n_missing else ""
-        mean, std = format_estimate(each["mean"], each["std"]), format_value(each["std"], 2)
+        if each["mean"] is None:
+            known = f" ({known.removeprefix('; ')})" if known else ""
+        else:
+            mean, std = format_estimate(each["mean"], each["std"]), format_value(each["std"], 2)
+            known = f" (expected {mean} \N{PLUS-MINUS SIGN} {std}{known})"
         lines.append(
-            f"{each['limit']}: holds with probability {format_percent(each['probability'])} "
-            f"(expected {mean} \N{PLUS-MINUS SIGN} {std}{known})"
+            f"{each['limit']}: holds with probability {format_percent(each['probability'])}{known}"
         )
     if len(lines) > 1 and found["within_limits"] is not None:
         lines.append(f"all limits hold with probability {format_percent(found['within_limits'])}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import isnan, nan
@@ -389,7 +389,12 @@ class Notebook:
     # -- asking and telling ---------------------------------------------------------------------
 
     def ask(
-        self, n: int = 1, *, another: bool = False, fixed: Mapping[str, Any] | None = None
+        self,
+        n: int = 1,
+        *,
+        another: bool = False,
+        fixed: Mapping[str, Any] | None = None,
+        shared: Collection[str] = (),
     ) -> list[dict[str, Any]]:
         """Return the next queries, each to be evaluated once.
 
@@ -409,6 +414,9 @@ class Notebook:
             Whether to return new queries instead of the pending ones, as for a second oven.
         fixed : dict, default=None
             Values of sides that these queries shall have: ``{"temperature": 60}``. Not for regions.
+        shared : collection of str, default=()
+            Names of sides that have one value in all n queries, which the search chooses:
+            ``["temperature"]`` for a plate in one oven. Not for regions.
 
         Returns
         -------
@@ -421,7 +429,7 @@ class Notebook:
             self._read()
             n_before = len(self.plan.events)
             is_first = all(entry.status == "pending" for entry in self.entries)
-            queries = self.plan.ask(n, another, is_first, fixed)
+            queries = self.plan.ask(n, another, is_first, fixed, shared)
             if len(self.plan.events) > n_before:
                 self._count()
                 self._is_changed = True
@@ -683,9 +691,11 @@ class Notebook:
 
     def _check_measured(self, told: Sequence[int]) -> None:
         """Warn if the first answers that lack a measurement for a limit are among ``told``."""
-        for name in self.plan.limits:
+        for name, limit in self.plan.limits.items():
             lacking = [
-                e for e in self.entries if e.answer is not None and lacks_outcome(e.record, name)
+                entry
+                for entry in self.entries
+                if entry.answer is not None and lacks_outcome(entry.record, name, limit)
             ]
             numbers = {entry.number for entry in lacking}
             # Columns that a table lacks were warned of when it was read.
@@ -786,6 +796,7 @@ class Notebook:
             sides=self.plan.sides,
             answer=None if self.score is not None else answer or self.labels["answer"] or None,
             limited=required_measurements(self.plan.limits),
+            of_two=[name for name, each in self.plan.limits.items() if isinstance(each, bool)],
             scored=_measured_in(self.score, self.plan.sides),
             block=self.block,
             unit=self.labels["unit"],

@@ -133,7 +133,12 @@ class Plan:
         return self.optimizer._events
 
     def ask(
-        self, n: int, another: bool, is_first: bool, fixed: Mapping[str, Any] | None
+        self,
+        n: int,
+        another: bool,
+        is_first: bool,
+        fixed: Mapping[str, Any] | None,
+        shared: Collection[str],
     ) -> list[Query]:
         """Return the next queries; the first design of a run has at least as many.
 
@@ -147,6 +152,8 @@ class Plan:
             Whether there is no answer or failure so far.
         fixed : dict or None
             Values of sides, as typed, that the queries shall have.
+        shared : collection of str
+            Names of sides that have one value in all of them.
         """
         optimizer, events = self.optimizer, self.events
         sides = {side.name: side for side in self.sides}
@@ -159,7 +166,7 @@ class Plan:
         first = asked if another else 0
         if isinstance(optimizer, Search) and is_first and 0 < optimizer._n_initial < first + n:
             optimizer.set_params(n_initial=first + n)
-        return optimizer.ask(n, another=another, fixed=values or None)
+        return optimizer.ask(n, another=another, fixed=values or None, shared=shared)
 
     def tell(self, queries: Any, answers: Any, alpha: Any, **more: Any) -> None:
         """Tell answers, None for failures. The notebook warns of measurements that are missing."""

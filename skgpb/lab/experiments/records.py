@@ -8,6 +8,8 @@ from datetime import date as Date
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from skgpb.lab.datasets.dates import iso_date, parse_all_dates
 from skgpb.lab.experiments.texts import check_name, clean_text, to_one_line
 
@@ -112,6 +114,8 @@ def _checked_measurements(measured: Mapping[str, Any]) -> dict[str, float | str]
         if not (isinstance(name, str) and name.strip() and len(name) <= LONGEST):
             raise ValueError(f"measured must have names that are texts, got {name!r}")
         check_name(name, "a name in measured")
+        if isinstance(value, (bool, np.bool_)):
+            value = "yes" if value else "no"
         if isinstance(value, str) and len(value) <= LONGEST:
             out[name.strip()] = number_or_text(to_one_line(value))
         elif isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value):

@@ -118,6 +118,7 @@ def read_answers(
     answer: str | None = None,
     *,
     limited: Sequence[str] = (),
+    of_two: Sequence[str] = (),
     scored: Sequence[str] = (),
     block: str = "",
     unit: str = "",
@@ -138,6 +139,8 @@ def read_answers(
         Column of the answers; None for the only column that is no side and has no limit.
     limited : sequence of str, default=()
         Names of measurements that limits need; their columns may be missing.
+    of_two : sequence of str, default=()
+        Those of them that are yes or no.
     scored : sequence of str, default=()
         Names of measurements in the score; the column of the first replaces that of the answers.
     block : str, default=""
@@ -175,7 +178,7 @@ def read_answers(
     try:
         table = TableFile(Path(path))
         names = [side.name for side in sides]
-        header = _Header(table, names, answer, [*limited, *scored], block, [*scored[:1]])
+        header = _Header(table, names, answer, [*limited, *scored], of_two, block, [*scored[:1]])
         return _read(table, sides, header, unit, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
@@ -271,6 +274,8 @@ class _Header:
         Name of the answers.
     limited : sequence of str
         Names of measurements for limits and the score.
+    of_two : sequence of str
+        Those of them that are yes or no; their cells are kept as texts.
     block : str
         Field that names blocks; empty without blocks.
     instead : sequence of str
@@ -299,6 +304,7 @@ class _Header:
         names: list[str],
         answer: str | None,
         limited: Sequence[str],
+        of_two: Sequence[str],
         block: str,
         instead: Sequence[str],
     ) -> None:
@@ -354,18 +360,20 @@ class _Header:
             others = _storable(others, table.name)
         self.measured = {column_of.get(name, name): name.removeprefix(words) for name in others}
         self.limited = {} if book else columns
+        self._of_two = [column for column, name in self.limited.items() if name in of_two]
         self.block = {column: name for column, name in blocks.items() if column in known}
 
     @property
     def numbers(self) -> list[str]:
         """Columns besides sides and answers that hold numbers."""
         columns = [self.book[name] for name in (NUMBER, ERROR) if name in self.book]
-        return [*columns, *self.limited]
+        return [*columns, *(column for column in self.limited if column not in self._of_two)]
 
     @property
     def texts(self) -> list[str]:
-        """Columns of a notebook that hold texts."""
-        return [self.book[name] for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in self.book]
+        """Columns of a notebook that hold texts, and those of outcomes that are yes or no."""
+        known = [self.book[name] for name in (STATUS, MEASUREMENTS, *WRITTEN) if name in self.book]
+        return known + self._of_two
 
     def past_answer(
         self,
@@ -380,7 +388,10 @@ class _Header:
         limited = {
             name: found[column].limits.get(row, _number_in(found[column], row))
             for column, name in self.limited.items()
+            if column not in self._of_two
         }
+        words = {self.limited[column]: _text_in(found[column], row) for column in self._of_two}
+        limited |= {name: None if is_missing(text) else text for name, text in words.items()}
         record = LabRecord(measurements=list(measurements))
         record.write(measured={name: x for name, x in limited.items() if x is not None})
         texts = {column: _text_in(found[column], row) for column in (*self.block, *self.measured)}

@@ -784,6 +784,11 @@ def test_settings_are_held_added_and_left_out_on_the_page(run, path):
     window.open("/")
     window.send("/ask", count="3", side0="70")
     assert [each["params"]["temperature (°C)"] for each in run.pending()[-3:]] == [70.0] * 3
+    window.open("/")
+    window.send("/ask", count="4", shared0="yes")
+    plate = [each["params"] for each in run.pending()[-4:]]
+    assert len({each["temperature (°C)"] for each in plate}) == 1
+    assert len({each["salt"] for each in plate}) > 1
     window.open("/change")
     window.send("/change", **typed_on(window.text) | {"drop3": "yes"})
     assert [side.name for side in run.sides] == ["temperature (°C)", "salt", "catalyst"]
@@ -932,6 +937,29 @@ def test_limits_are_typed_asked_for_and_said(path):
         window.open(address)
         assert window.status == 200 and "beyond a limit" in window.text
     assert "Limits on what else is measured" in window.open("/report.html")
+
+
+@pytest.mark.slow
+def test_an_outcome_that_is_yes_or_no_is_chosen_from_a_list(path):
+    window = Window(path)
+    window.open()
+    window.send("/new", **NEW, answer="yield", limits="passed = yes\nleaks = No")
+    for i in range(3):
+        window.send("/ask", count="1")
+        (entry,) = Experiment(path).pending()
+        page = window.open()
+        assert '<option value="yes">yes</option>' in page and "Limit: no." in page
+        typed = {"value": "50", "limited0": ["yes", "no", "pass"][i], "limited1": "0"}
+        window.send(f"/tell/{entry['query']}", "value", **typed)
+    within = [entry["within_limits"] for entry in Experiment(path).history()]
+    assert within == [True, False, True]
+    assert "passed = yes: holds with probability" in window.open()
+    assert '<option value="yes" selected>yes</option>' in window.open("/correct/3")
+    assert '<option value="no" selected>no</option>' in window.open("/correct/2")
+    window.send("/correct/2", "value", value="40", limited0="perhaps", limited1="no")
+    assert window.status == 422 and "must be yes or no" in window.text
+    window.send("/correct/2", "value", value="40", limited0="yes", limited1="no")
+    assert Experiment(path).history()[1]["within_limits"] is True
 
 
 @pytest.mark.slow

@@ -52,6 +52,15 @@ def path(tmp_path, call):
     return tmp_path / "run.skgpb"
 
 
+def test_a_plate_shares_a_setting_that_the_search_chooses(call, path, capsys):
+    plate = call("ask", path, "-n", 5, "--shared", "temperature")["queries"]
+    assert len({each["params"]["temperature"] for each in plate}) == 1
+    assert len({str(each["params"]) for each in plate}) == 5
+    assert call("ask", path, "-n", 5, "--shared", "temperature")["queries"] == plate
+    assert "--shared" in refused(capsys, "ask", path, "--repeat", 1, "--shared", "salt")
+    assert "stirring" in refused(capsys, "ask", path, "-n", 2, "--shared", "stirring")
+
+
 def refused(capsys, *arguments):
     """Check that one line was printed, on stderr, and return it."""
     status = main([*map(str, arguments)])

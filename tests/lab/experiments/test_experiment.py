@@ -768,6 +768,18 @@ def test_settings_are_held_for_some_queries(run):
         run.ask(fixed={"temperature": "300"})
 
 
+def test_a_plate_shares_a_setting(run):
+    for _ in range(3):
+        plate = run.ask(4, shared=["temperature"])
+        assert len({each["params"]["temperature"] for each in plate}) == 1
+        assert run.ask(4, shared=["temperature"]) == plate
+        for each in plate:
+            run.tell(1.0 + each["params"]["salt"], each["query"])
+    assert len({each["params"]["temperature"] for each in run.history()}) == 3
+    with pytest.raises(ValueError, match="shared must be a list of names of sides"):
+        run.ask(4, shared=["stirring"])
+
+
 def test_what_is_pending_must_satisfy_new_constraints(tmp_path):
     run = Experiment.create(tmp_path / "run", ["A=0:100", "B=0:100"], constraints="A + B <= 180")
     run.tell(1.0, at={"A": 95, "B": 95})

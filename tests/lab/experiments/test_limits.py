@@ -79,6 +79,9 @@ def check(run):
         ("6 <= pH <= 8", {"pH": (6.0, 8.0)}),
         ("-5 < peak temperature (°C) < 80", {"peak temperature (°C)": (-5.0, 80.0)}),
         ('"a<b" >= 3', {"a<b": (3.0, None)}),
+        ("passed = yes", {"passed": True}),
+        (["leaks=No", '"a=b" = pass', "T < 80"], {"leaks": False, "a=b": True, "T": (None, 80.0)}),
+        ("passed = 1", {"passed": True}),
         ([], {}),
     ],
 )
@@ -92,6 +95,9 @@ def test_limits_are_read_as_they_are_written(texts, limits):
     [
         ("T", "must be NAME < NUMBER"),
         ("T = 5", "must be NAME < NUMBER"),
+        (["T < 5", "T = yes"], "yes or no is the only limit of a name"),
+        (["T = yes", "T = no"], "yes or no is the only limit of a name"),
+        ("A + B = yes", "yes or no is the only limit of a name, which has no arithmetic"),
         ("< 5", "must be NAME < NUMBER"),
         ("5 < T > 3", "must be NAME < NUMBER"),
         ("T < 80,5", "write 80.5"),
@@ -477,3 +483,62 @@ def test_columns_that_no_record_can_store_are_named(tmp_path):
     with pytest.warns(UserWarning, match=r"20 columns of .*past.csv are left out: 'c100', 'c101'"):
         run = Experiment.create(tmp_path / "run", **PAST, data=table)
     assert len(run.history()[0]["measured"]) == 100
+
+
+PASSED = """heat,time,yield,passed
+30,10,30,yes
+80,50,80,no
+50,30,50,Yes
+70,20,70,no
+60,20,60,n/a
+"""
+
+
+def test_an_outcome_of_yes_or_no_goes_through_everything(tmp_path, capsys):
+    table, file = tmp_path / "past.csv", str(tmp_path / "run")
+    table.write_text(PASSED)
+    limit = ["--limit", "passed = yes"]
+    main(["new", file, "--bounds", *SIDES, "--answer", "yield", *limit, "--data", str(table)])
+    assert "passed has a limit and was not measured for query 5:" in capsys.readouterr().err
+    run = Experiment(file)
+    within = [True, False, True, False, None]
+    assert [each["within_limits"] for each in run.history()] == within
+    main(["ask", file])
+    assert "--measured passed=VALUE" in capsys.readouterr().out
+    main(["tell", file, "45", "--measured", "passed=perhaps"])
+    said = capsys.readouterr().err
+    assert "passed, which has a limit, must be yes or no, got 'perhaps'" in said
+    main(["tell", file, "45", "--measured", "passed=fail"])
+    assert "beyond a limit" in capsys.readouterr().out
+    main(["best", file])
+    said = capsys.readouterr().out
+    assert "passed = yes: holds with probability" in said and "; known" not in said
+    assert "(known of 5 of 6 results)" in said
+    run = Experiment(file)
+    (found,) = run.best()["outcomes"]
+    assert found["mean"] is found["std"] is None and 0.0 < found["probability"] < 1.0
+    assert run.best()["params"]["heat"] == 50.0 and run.best()["best_answer"]["answer"] == 50.0
+    run.ask()
+    for told in (True, 0, "T"):
+        assert run.surprises({"passed": told}) == {}
+        run.tell(40.0, measured={"passed": told})
+        assert run.history()[-1]["within_limits"] is bool(told)
+        run.ask()
+    assert run.history()[-4]["measured"] == {"passed": "yes"}
+    exported = tmp_path / "out.csv"
+    exported.write_bytes(as_csv(run))
+    other = Experiment.create(tmp_path / "other", SIDES, answer="yield", limits=limit[1:])
+    other.add_table(exported)
+    assert [each["within_limits"] for each in other.history()] == [
+        each["within_limits"] for each in run.history() if each["status"] != "pending"
+    ]
+    expected = run.expect({"heat": 85, "time": 40})["within_limits"]
+    assert expected == pytest.approx(other.expect({"heat": 85, "time": 40})["within_limits"])
+    run.change(limits=["passed = no"])
+    assert run.status()["limits"] == ["passed = no"]
+    assert run.history()[0]["within_limits"] is False
+    run.change(limits=[])
+    run.annotate(1, measured={"passed": 0.5})
+    with pytest.raises(ValueError, match=r"passed of query 1, .* must be yes or no, got 0\.5"):
+        run.change(limits=limit[1:])
+    assert run.status()["limits"] == []
