@@ -307,6 +307,36 @@ READ_NOISE = 6.0
 # Standard deviation of the logarithm of this noise variance.
 READ_NOISE_SPREAD = 1.5
 
+# -- earlier campaigns ------------------------------------------------------------------------
+
+# Prior weights of the correlations of a campaign with an earlier one; 0 stands for all of them.
+CORRELATIONS = {
+    -0.95: 0.04,
+    -0.6: 0.04,
+    0.0: 0.5,
+    0.4: 0.06,
+    0.7: 0.1,
+    0.9: 0.1,
+    0.97: 0.08,
+    1.0: 0.08,
+}
+# Probability that a campaign is like no earlier one above which the earlier ones do not count.
+CAMPAIGNS_OFF = 0.7
+# Probability below which they count again.
+CAMPAIGNS_BACK = 0.1
+# Largest number of answers with which earlier campaigns count.
+MOST_WITH_CAMPAIGNS = 60
+# Largest number of answers of an earlier campaign that are used, evenly spread in their order.
+MOST_OF_CAMPAIGN = 200
+# Largest number of kernels for an earlier campaign.
+CAMPAIGN_SHAPES = 6
+# Standard deviation of the logarithm of the variance of f, in units of the present answers.
+CAMPAIGN_AMPLITUDE_SPREAD = 2.0
+# Median of the noise variance, in the same units.
+CAMPAIGN_NOISE = 0.05
+# Standard deviation of the logarithm of this noise variance.
+CAMPAIGN_NOISE_SPREAD = 1.5
+
 # -- tuning of hyperparameters ----------------------------------------------------------------
 
 # Least noise of a score, in units of the standard deviation of all scores.

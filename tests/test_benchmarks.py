@@ -39,6 +39,7 @@ SMALLEST: dict[str, list[str]] = {
         "--answers 12 --laws steps teeth --noises 5 --limits number yes",
     ],
     "constraints": ["--answers 11", "--suggestions 100"],
+    "earlier_campaigns": ["--kinds one --noises 0"],
     "exact_answers": ["--names bowl"],
     "failures": ["--budget 14 --names bowl"],
     "fidelities": ["--methods skgpb"],

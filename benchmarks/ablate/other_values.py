@@ -154,6 +154,16 @@ OTHER: dict[str, Any] = {
     "READ_LEVEL": 0.0,
     "READ_NOISE": 1.0,
     "READ_NOISE_SPREAD": 0.5,
+    # earlier campaigns
+    "CORRELATIONS": {0.0: 0.3, 1.0: 0.7},
+    "CAMPAIGNS_OFF": 1.0,
+    "CAMPAIGNS_BACK": 0.5,
+    "MOST_WITH_CAMPAIGNS": 12,
+    "MOST_OF_CAMPAIGN": 20,
+    "CAMPAIGN_SHAPES": 1,
+    "CAMPAIGN_AMPLITUDE_SPREAD": 4.0,
+    "CAMPAIGN_NOISE": 0.1,
+    "CAMPAIGN_NOISE_SPREAD": 3.0,
     # tuning of hyperparameters
     "SCORE_LEAST_NOISE": 0.1,
     "FOLDS_FROM": 10,

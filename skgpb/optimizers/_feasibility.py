@@ -678,6 +678,19 @@ class Utility(NamedTuple):
     n_probes: int
 
 
+def with_means(utility: Utility | None, mean_of: Callable[[np.ndarray], np.ndarray]) -> Utility:
+    """Return a utility of the means (n,) that a function of rows returns, for those of the process.
+
+    ``utility`` is applied to these means; None for none.
+    """
+    if utility is None:
+        return Utility(lambda rows, means, answered: mean_of(rows), 0)
+    of = utility.of
+    return Utility(
+        lambda rows, means, answered: of(rows, mean_of(rows), answered), utility.n_probes
+    )
+
+
 class Feasibility:
     """Feasibility of queries and targets in the present round, by failures and limits.
 

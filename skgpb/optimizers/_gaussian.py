@@ -38,10 +38,10 @@ from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.length_scales import shorter
 from skgpb.surrogate.likelihood import Prior, default_prior
 from skgpb.surrogate.model import Diagnosis, Hyperparameters, Model, ModelOptions
+from skgpb.surrogate.models import Models
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils.locks import locked
-from skgpb.utils.roots import joint_draws
 from skgpb.utils.typing import Bounds, Direction, Noise, Optimizer, Queries, Relearn, Seed, Settings
 from skgpb.utils.validation import (
     MOST_RESTARTS,
@@ -532,6 +532,10 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
 
     # -- predicting -------------------------------------------------------------------------
 
+    def _mixture(self) -> Models | None:
+        """Return the models whose average predicts; None for the posterior of the process."""
+        return self._model.mixture
+
     @overload
     def predict(
         self, X: Settings, return_std: Literal[False] = False, return_cov: Literal[False] = False
@@ -575,7 +579,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         X = self._inputs.points(X)
-        models = self._model.mixture
+        models = self._mixture()
         if models is None or (return_std and return_cov):
             moments = self.surrogate_.predict(self._rows_of(X), return_std, return_cov)
         else:
@@ -600,19 +604,13 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
             Seeds the draws.
         """
         check_is_fitted(self, "bounds_")
-        X, models = self._inputs.points(X), self._model.mixture
+        X, models = self._inputs.points(X), self._mixture()
         run = self.run_
         if models is None:
             rows = self._rows_of(X)
             return run.sign.convert(self.surrogate_.sample_y(rows, n_samples, random_state))
         rng, points = check_random_state(random_state), self._functionals_at(X)
-        counts = rng.multinomial(check_draws(n_samples, len(X)), models.weights)
-        draws = []
-        for gp, n in zip(models.processes, counts.tolist(), strict=True):
-            if n:
-                mean, cov = gp.moments(points, cov=True)
-                draws.append(joint_draws(mean, cov + models.least * np.eye(len(mean)), n, rng))
-        return run.sign.convert(np.hstack(draws)[:, rng.permutation(n_samples)])
+        return run.sign.convert(models.draws(points, check_draws(n_samples, len(X)), rng).T)
 
     @overload
     def predict_query(
@@ -663,7 +661,7 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         row_sets = self._row_sets_of(queries)
         run = self.run_
         if not interval:
-            read = self._model.mixture or self._model.process
+            read = self._mixture() or self._model.process
             return run.sign.convert_moments(read.moments(row_sets, std=return_std))
         return run.sign.convert_moments(
             self._model.process.moments(row_sets)

@@ -35,6 +35,7 @@ from skgpb.optimizers._feedback import Feedback
 from skgpb.optimizers._gaussian import CONSISTENT
 from skgpb.optimizers._run import TOGETHER, Run
 from skgpb.optimizers.round import ArmPosterior, CrossPosterior, QueryTargetPosterior
+from skgpb.surrogate.campaigns import CampaignModels
 from skgpb.surrogate.exactness import is_of_matern, with_smoothness
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.model import Model, ModelOptions
@@ -987,7 +988,7 @@ def refine_target(
     targets: ArmSet,
     slot: int,
     means: np.ndarray,
-    gp: GaussianProcess,
+    gp: GaussianProcess | CampaignModels,
     possible: IsFeasible | None = None,
 ) -> Arm:
     """Return the target of a slot, or a better one of the same size between the candidates.
@@ -1001,7 +1002,7 @@ def refine_target(
         Slot of the best candidate.
     means : ndarray of shape (n,)
         Means of all rows, in units of the process.
-    gp : GaussianProcess
+    gp : GaussianProcess or CampaignModels
         The posterior.
     possible : callable or None, default=None
         Returns a mask of the feasible rows; None if all rows are feasible.
@@ -1075,6 +1076,8 @@ class Recommendation:
         Probabilities of failures and of limits.
     is_observable : bool
         Whether an answered query may be recommended as a target.
+    models : CampaignModels or None, default=None
+        Posterior given earlier campaigns, which replaces that of the model.
     """
 
     queries: ArmSet
@@ -1082,11 +1085,13 @@ class Recommendation:
     model: Model
     feasibility: Feasibility
     is_observable: bool
+    models: CampaignModels | None = None
 
     @property
     def method(self) -> RecommendMethod:
         """Name of the default method, which depends on the diagnosis of the answers."""
-        method = self.model.diagnosis.method if self.is_observable else "posterior"
+        observed = self.is_observable and self.models is None
+        method = self.model.diagnosis.method if observed else "posterior"
         possible = method not in ANSWERED or self.best_answered_query(method) is not None
         return method if possible else "posterior"
 
@@ -1106,4 +1111,4 @@ class Recommendation:
             return targets.arm(limits.nearest(targets.rows))
         means, possible = mask_infeasible_means(targets, means, possible)
         best = argmax_mean(means, variances)
-        return refine_target(targets, best, means, self.model.process, possible)
+        return refine_target(targets, best, means, self.models or self.model.process, possible)

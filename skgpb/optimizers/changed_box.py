@@ -24,7 +24,7 @@ LEARNING = ("learned", "unlearned")
 def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
     """Continue the run of a search in another box; an error changes nothing."""
     run = search.run_
-    box = box_with_earlier(bounds, run.actions, settings_of(run.events, run.space))
+    box = box_with_earlier(bounds, run.actions, known_settings(search))
     parameters = {**run.parameters, "bounds": box}
     # Its seed must not be drawn from the generator of the run.
     there = Restatement(type(search)(**{**parameters, "random_state": 0}).start(), run.space)
@@ -41,6 +41,12 @@ def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
     new.evaluations.arrived = run.evaluations.arrived
     new.seen, new.unwarned = run.seen, run.unwarned
     adopt_state(search, twin)
+
+
+def known_settings(search: Any) -> list[dict[str, Any]]:
+    """Return the settings of all queries of a search, and of its earlier campaigns."""
+    run = search.run_
+    return settings_of(run.events, run.space) + search._settings_of_campaigns()
 
 
 def settings_of(events: Iterable[Event], space: ParameterSpace) -> list[dict[str, Any]]:

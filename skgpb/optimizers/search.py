@@ -47,6 +47,7 @@ from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
+from skgpb.optimizers._campaigns import CampaignPosterior, read_campaigns
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
     Feasibility,
@@ -57,13 +58,15 @@ from skgpb.optimizers._feasibility import (
     check_spelling,
     checked_limits,
     outcomes_of_each,
+    with_means,
 )
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
+from skgpb.optimizers._files import restore, snapshot_of
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs, check_settings
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._places import SideLengths
-from skgpb.optimizers._run import checked_method, history_table
+from skgpb.optimizers._run import AT_START, checked_method, history_table
 from skgpb.optimizers._sets import (
     ANSWERED,
     CostModel,
@@ -77,14 +80,22 @@ from skgpb.optimizers._sets import (
 )
 from skgpb.optimizers._stopping import Rivals
 from skgpb.optimizers.changed_box import change_box
-from skgpb.optimizers.round import Round
+from skgpb.optimizers.round import QueryTargetPosterior, Round
+from skgpb.surrogate.campaigns import (
+    CampaignModels,
+    EarlierCampaigns,
+    shapes_alone,
+    shapes_of_campaign,
+)
 from skgpb.surrogate.model import Diagnosis
+from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.pairs import pending_downdate
 from skgpb.utils.locks import locked, reading_log
 from skgpb.utils.progress import log_step
 from skgpb.utils.typing import (
     Bounds,
     Costs,
+    EarlierAnswers,
     Limits,
     Outcomes,
     Points,
@@ -167,6 +178,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     _cost_model: CostModel
     # Cost of all answers since the start.
     _spent: float
+    #: Earlier campaigns; None without any.
+    _earlier: EarlierCampaigns | None = None
 
     # -- the rule ---------------------------------------------------------------------------
 
@@ -197,7 +210,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             n, rng = self.run_.n_told, self._rng_of_candidates
             self._cache.enter(context, n, rng, self._observed_centers)
         first = self._next_initial_query()
+        if first is None and self._begins_with_campaigns:
+            return self._best(context)
         return self._best_by_rule() if first is None else first
+
+    @property
+    def _begins_with_campaigns(self) -> bool:
+        """True if the first query is the best setting by earlier campaigns.
+
+        Without answers their likeness is a guess, so that a rule would explore it at the extremes.
+        """
+        run = self.run_
+        begins = not (run.n_observations or run.pending) and self._targets_are_queries
+        return begins and self._models_with_campaigns() is not None
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> Round:
@@ -215,13 +240,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     def _round(self, pending: list[Any]) -> Round:
         """Return the posterior of all queries and targets, given pending queries."""
-        level, error = self._model.alpha, self._model.model_noise
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        stage, models = self._stage(len(pending)), None
+        expected = self._noises_of(pending) if pending else np.empty(0)
+        if self._earlier is not None:
+            models = self._earlier.models(self._model, row_sets, expected)
+        level, error = models.noise if models else self._model.alpha, self._model.model_noise
         costs, noises = self._cost_model.costs_and_noises(level)
         noises = noises + error
-        row_sets = [self.domain_.rows_of_query(query) for query in pending]
-        stage = self._stage(len(pending))
-        expected = self._noises_of(pending) if pending else noises[:0]
-        known = self._cache.joint_posterior(pending, row_sets, expected)
+        known: QueryTargetPosterior
+        if models is None:
+            known = self._cache.joint_posterior(pending, row_sets, expected)
+        else:
+            known = CampaignPosterior(models, self.domain_.rows, self.targets_.rows)
         return Round.before(known, self._model.process, noises, costs, *stage)
 
     def _stage(self, n_pending: int) -> tuple[int, Callable[[], np.random.Generator]]:
@@ -406,6 +437,27 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             log_step(n, "learning the hyperparameters")
         self._learn_if_due()
 
+    def _learn_if_due(self) -> None:
+        if self._earlier is not None:
+            self._earlier.update(self._model)
+        super()._learn_if_due()
+
+    def _snapshot(self) -> Any:
+        own = {} if self._earlier is None else {"earlier": snapshot_of(self._earlier)}
+        return super()._snapshot() | own
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        if self._earlier is not None:
+            restore(self._earlier, snapshot["earlier"])
+
+    def _models_with_campaigns(self) -> CampaignModels | None:
+        """Return the models given earlier campaigns; None if these do not count."""
+        return None if self._earlier is None else self._earlier.models(self._model)
+
+    def _mixture(self) -> Models | None:
+        return self._models_with_campaigns() or super()._mixture()
+
     # -- repeats ----------------------------------------------------------------------------
     # The search asks a query again if its answer is suspect, or if no repeat shows yet whether
     # answers have noise (``_query_to_replicate``). If the rule prefers a repeat and only the
@@ -420,7 +472,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return run.space is not None and run.space.asked_once
 
     def _query_to_replicate(self, diagnosis: Diagnosis) -> Any:
-        if self._answers_are_fixed:
+        if self._answers_are_fixed or self._models_with_campaigns() is not None:
             return None
         again = super()._query_to_replicate(diagnosis)
         unclear = again is None and diagnosis.repeats_best and self._can_ask_targets
@@ -496,6 +548,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         before = sum(when < n_told for when, _, _ in run.failures)
         learned = self._model.schedule.learned_at == run.n_observations
         rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
+        models = self._models_with_campaigns()
+        if models is not None:
+            utility = with_means(utility, lambda rows: models.scaled_moments(rows)[0])
         cache.follow(rng, utility, learned)
 
     def _next_initial_query(self) -> Any:
@@ -541,12 +596,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self.n_initial is not None:
             return int(self.n_initial)
         run = self.run_
-        if run.params.kernel is not None:
+        earlier = self._earlier
+        if run.params.kernel is not None or (earlier is not None and not earlier.are_off):
             return 0
         longest = 0
         if run.space is not None and self.domain_.is_discretization and self._seeks_simple_regret:
             longest = run.space.longest_list  # the design should contain each of its values
-        return max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
+        n = max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
+        # Answers that earlier campaigns led to are answers as well.
+        return n if earlier is None else max(0, n - earlier.n_with)
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Return the noise variances (n,) of answers to queries, with the error of the model."""
@@ -569,12 +627,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if context is not None:
             return self._best_in(context)
         self._refresh()
-        return self._recommendation().target(*self._cache.moments_of_targets)
+        recommendation = self._recommendation()
+        models = recommendation.models
+        if models is None:
+            return recommendation.target(*self._cache.moments_of_targets)
+        return recommendation.target(*models.scaled_moments(self.targets_.rows))
 
     def _recommendation(self) -> Recommendation:
         """Return the recommendation for the present posterior."""
         queries, targets, model = self.domain_, self.targets_, self._model
-        return Recommendation(queries, targets, model, self._feasibility(), self._can_ask_targets)
+        models = self._models_with_campaigns()
+        return Recommendation(
+            queries, targets, model, self._feasibility(), self._can_ask_targets, models
+        )
 
     @property
     def _is_observable(self) -> bool:
@@ -634,9 +699,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         context : array-like of shape (d_c,), number or dict, default=None
             Context of the recommendation, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
-            In a box, the side lengths of a cell, or its number of values along a side of separate
-            values. The result is the cell of this size with the best average, at any place. None
-            for a target.
+            Side lengths of a cell in a box, or its number of values along a side of separate ones:
+            return the cell of this size with the best average. None for a target.
 
         Raises
         ------
@@ -727,6 +791,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _observe_initial(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._observe_initial(X, y)
         self._cache.begin_again()
+        if self._earlier is not None:
+            self._earlier.update(self._model)
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -777,7 +843,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             means = gp.moments(self._row_sets_of(told))
             told = [told[i] for i in np.argsort(-means, kind="stable")[:N_COMPARED]]
         row_sets, kept = self._row_sets_of([*told, best]), self._feasibility().limits_mask
-        means = (self._model.mixture or gp).moments(row_sets)
+        means = (self._mixture() or gp).moments(row_sets)
         values = means[:-1] if kept is None else np.where(kept(row_sets[:-1]), means[:-1], -inf)
         top = argmax_first(values)
         if not exceeds(values[top], means[-1], gp.scale):
@@ -802,9 +868,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Every answer since the start, a structured array.
 
         The fields are ``round`` (from 1); ``descriptor`` (2 d,), the box [lower, upper] around the
-        query; ``reward``; ``mean`` and ``std``, the prediction before the answer; and
-        ``expanded``, which is False. With :class:`~skgpb.domains.Fidelities` there is also
-        ``task``.
+        query; ``reward``; ``mean`` and ``std``, the prediction before the answer; ``expanded``,
+        which is False; and ``task`` with :class:`~skgpb.domains.Fidelities`.
         """
         check_is_fitted(self, "bounds_")
         if self.domain_.layout.task_column != 0.0:
@@ -884,6 +949,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
         ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) has None for an
         open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
+    earlier_campaigns : dict, default=None
+        Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
 
     Attributes
     ----------
@@ -929,11 +996,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     asks that of the best answer once more after 16 answers: this shows whether there is noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
-    probability of success of a query (:mod:`skgpb.surrogate.success`). It is used as soon as it
-    predicts better than the rate of success does. The value of a query is then discounted by its
-    probability of success: an improbable success counts as the worst answer so far. ``ask`` returns
-    no query that hardly ever succeeds while others are left. The recommendation is an answered
-    query, or a target that succeeds almost surely.
+    probability of success of a query (:mod:`skgpb.surrogate.success`). Once it predicts better than
+    the rate of success, the value of a query is discounted by this probability: an improbable
+    success counts as the worst answer. ``ask`` returns no query that hardly ever succeeds while
+    others are left. An answered query is recommended, or a target that succeeds almost surely.
 
     *Limits.* Each limited outcome has a Gaussian process of its own, learned like that of f, and
     averaged with the roughest of the same length scales. Yes or no has a model like that of
@@ -962,7 +1028,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_candidates: int = 500
     n_initial: int | None = None
     limits: Limits | None = None
+    earlier_campaigns: EarlierAnswers | None = None
 
+    _at_start = AT_START | {"earlier_campaigns"}
     # If the sets change as well, new costs and noise variances are for the run on the new sets.
     _of_sets = frozenset({"cost", "alpha"})
     _parameter_constraints = {
@@ -972,6 +1040,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", callable, None],
         "limits": "no_validation",
+        "earlier_campaigns": [Mapping, None],
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -1145,6 +1214,36 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             gp.reset_evaluator()
         self._target_sizes = TargetSizes.of(sets, feedback, self._cost_model)
         self._track(self._cache_of(feedback, sets))
+        self._earlier = self._read_earlier_campaigns()
+
+    def _read_earlier_campaigns(self) -> EarlierCampaigns | None:
+        """Return the earlier campaigns with their posteriors; None without any."""
+        run, model = self.run_, self._model
+        given = run.params.earlier_campaigns
+        if not given:
+            return None
+        own = run.params
+        of_points = not (own.queries is not None or own.targets is not None or self._n_context)
+        if not of_points or model.prior is None or not can_be_averaged(model.process.kernel):
+            raise ValueError(
+                "earlier_campaigns needs a search of points with a kernel that is learned: "
+                "kernel, queries, targets and context_bounds must be None; got the campaigns "
+                f"{list(given)}"
+            )
+        answers = [(self._functionals_at(X), y) for X, y in self._answers_of_campaigns()]
+        shapes = [shapes_of_campaign(model, rows, y) for rows, y in answers]
+        return EarlierCampaigns(shapes, shapes_alone(model, answers[0][0][:1]))
+
+    def _answers_of_campaigns(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return points (n, d) and answers (n,), to be maximised, of each earlier campaign."""
+        run = self.run_
+        return read_campaigns(run.params.earlier_campaigns or {}, run.space, self.bounds_, run.sign)
+
+    def _settings_of_campaigns(self) -> list[dict[str, Any]]:
+        """Return the settings of all earlier campaigns, on the sides of now."""
+        space = self.run_.space
+        assert space is not None
+        return [space.setting(x) for X, _ in self._answers_of_campaigns() for x in X]
 
     # -- limits on other outcomes -----------------------------------------------------------
 
@@ -1215,6 +1314,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run = self.run_
         if isinstance(reward, AnswerWithOutcomes):
             check_spelling(reward.outcomes or {}, run.params.limits)
+            if reward.block is not None and self._earlier is not None:
+                raise ValueError(
+                    "block is for searches without earlier_campaigns, whose answers have no random "
+                    f"effects; got block={reward.block!r}"
+                )
             check_kinds(reward.outcomes or {}, checked_limits(run.params.limits))
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(

@@ -48,6 +48,7 @@ from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import LEAST_NOISE, Prior
 from skgpb.surrogate.samples import ScaledSamples, subsample
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
+from skgpb.utils.roots import joint_draws
 
 # Accuracy: logarithms of the factors of the length scales at the centre of their prior, of the
 # variances of f in units of their median, and of noise variances in units of the variance of the
@@ -127,7 +128,7 @@ class Models:
         densities = []
         rows = functionals.rows if gp.origin is None else functionals.rows - gp.origin
         shared = functionals.share_strata(functionals)
-        thetas = _thetas(gp.kernel, prior)
+        thetas = thetas_around(gp.kernel, prior)
         kernels = [gp.kernel.clone_with_theta(theta) for theta in thetas]
         for weight, change in _shapes(gp.kernel, epsilon == 0.0):
             covariance = covariance_of(of_f(change(gp.kernel)), rows, functionals.offsets)
@@ -137,14 +138,18 @@ class Models:
                 K = K + variance_of_effect(nodes[-1]) * shared
                 gap = ((theta - prior.center) / prior.spread)[1:]
                 known = log(weight) - 0.5 * float(gap @ gap)
-                density = _log_density_of_answers(K, merged.noise, merged.y, amplitudes, levels)
+                density = log_density_of_answers(K, merged.noise, merged.y, amplitudes, levels)
                 densities.append(known + density + of_variances + repeats)
         density = np.array(densities)
         every = np.exp(density - density.max())
         every /= every.sum()
         processes, weights, noises = list[GaussianProcess](), list[float](), list[float]()
         for kernel, of_variances in zip(nodes, every, strict=True):
-            for weight, level, amplitude in _quantiles(of_variances):
+            total = float(of_variances.sum())
+            if total < defaults.NEGLIGIBLE_WEIGHT:
+                continue
+            n = max(1, round(defaults.N_MODELS * total))
+            for weight, level, amplitude in quantiles(of_variances, n):
                 theta = kernel.theta
                 theta[0] = amplitudes[amplitude]
                 if isinstance(kernel, RandomEffect):
@@ -175,6 +180,15 @@ class Models:
         within = np.tensordot(self.weights, second, 1) + self.least * np.eye(len(mean))
         return mean, within + (apart.T * self.weights) @ apart
 
+    def draws(self, row_sets: np.ndarray, n_draws: int, rng: np.random.RandomState) -> np.ndarray:
+        """Return joint draws (n_draws, n) of functionals; the model of each is drawn as well."""
+        draws = []
+        for gp, n in zip(self.processes, rng.multinomial(n_draws, self.weights), strict=True):
+            if n:
+                mean, cov = gp.moments(row_sets, cov=True)
+                draws.append(joint_draws(mean, cov + self.least * np.eye(len(mean)), int(n), rng))
+        return np.hstack(draws)[:, rng.permutation(n_draws)].T
+
     def _mean(self, values: np.ndarray) -> np.ndarray:
         """Average values (n_models, n) over models; the rounding does not depend on n."""
         return (self.weights[:, np.newaxis] * values).sum(axis=0)
@@ -203,8 +217,13 @@ def _log_prior_of_variances(prior: Prior, of_noise: Prior | None, levels: np.nda
     return of_levels[:, np.newaxis] + of_amplitudes
 
 
-def _log_density_of_answers(
-    K: np.ndarray, noise: np.ndarray, y: np.ndarray, amplitudes: np.ndarray, levels: np.ndarray
+def log_density_of_answers(
+    K: np.ndarray,
+    noise: np.ndarray,
+    y: np.ndarray,
+    amplitudes: np.ndarray,
+    levels: np.ndarray,
+    mean: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the log density of mean answers, (n_levels, n_amplitudes), up to a constant.
 
@@ -219,10 +238,15 @@ def _log_density_of_answers(
         Mean answers.
     amplitudes, levels : ndarray
         Logarithms of prior variances of f and of noise variances.
+    mean : ndarray of shape (n,), default=None
+        Prior means of the functionals, for a prior variance of one; None for 0.
     """
     root = np.sqrt(noise)
     values, vectors = np.linalg.eigh(K / np.outer(root, root))
-    square = (vectors.T @ (y / root)) ** 2
+    gap = vectors.T @ (y / root)
+    if mean is not None:
+        gap = gap - np.exp(0.5 * amplitudes)[:, np.newaxis] * (vectors.T @ (mean / root))
+    square = gap**2
     variances = np.exp(amplitudes)[:, np.newaxis] * np.maximum(values, 0.0)
     variances = np.exp(levels)[:, np.newaxis, np.newaxis] + variances
     return -0.5 * (np.log(variances) + square / variances).sum(axis=2)
@@ -297,7 +321,7 @@ def _rough_sum(kernel: Any) -> Kernel:
     return kernel.k1 * total
 
 
-def _thetas(kernel: Any, prior: Prior) -> np.ndarray:
+def thetas_around(kernel: Any, prior: Prior) -> np.ndarray:
     """Return hyperparameters (n, n_theta): length scales on the grid, and a variance of one."""
     lengths, learned, center = are_length_scales(kernel), kernel.theta, prior.center
     # In the proportions of the prior, and in those of the learned length scales.
@@ -314,15 +338,12 @@ def _thetas(kernel: Any, prior: Prior) -> np.ndarray:
     return thetas
 
 
-def _quantiles(weights: np.ndarray) -> list[tuple[float, int, int]]:
+def quantiles(weights: np.ndarray, n: int) -> list[tuple[float, int, int]]:
     """Return the weights and indices (noise variance, variance of f) of the chosen models.
 
-    They are the quantiles of weights (n_levels, n_amplitudes) in the order of the noise.
+    They are ``n`` quantiles of weights (n_levels, n_amplitudes) in the order of the noise.
     """
     total = float(weights.sum())
-    if total < defaults.NEGLIGIBLE_WEIGHT:
-        return []
-    n = max(1, round(defaults.N_MODELS * total))
     places = (np.arange(n) + 0.5) / n * total
     chosen, counts = np.unique(np.searchsorted(np.cumsum(weights), places), return_counts=True)
     numbers = np.column_stack(np.unravel_index(chosen, weights.shape)).tolist()

@@ -69,6 +69,8 @@ Noise: TypeAlias = float | Values
 Limit: TypeAlias = tuple[float | None, float | None] | bool
 #: Limits by the names of outcomes.
 Limits: TypeAlias = Mapping[str, Limit]
+#: Settings and answers of earlier campaigns, by their names.
+EarlierAnswers: TypeAlias = Mapping[str, tuple[Any, Sequence[float]]]
 #: A path, or a file that is open in binary mode.
 File: TypeAlias = str | os.PathLike[str] | BinaryIO
 #: Seed of random numbers.

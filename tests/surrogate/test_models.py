@@ -22,14 +22,14 @@ from skgpb.surrogate.models import (
     LENGTHS,
     NOISES,
     Models,
-    _log_density_of_answers,
     _log_prior_of_variances,
-    _quantiles,
     _rough_sum,
     _shapes,
-    _thetas,
     _varying,
     can_be_averaged,
+    log_density_of_answers,
+    quantiles,
+    thetas_around,
 )
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
@@ -104,7 +104,7 @@ def test_the_density_is_that_of_answers():
     rng = np.random.default_rng(1)
     X, noise, y = rng.random((7, 1)), rng.uniform(0.3, 1.0, 7), rng.standard_normal(7)
     K, amplitudes, levels = Matern(0.3)(X), np.log([0.5, 2.0]), np.log([0.01, 0.1, 1.0])
-    found = _log_density_of_answers(K, noise, y, amplitudes, levels)
+    found = log_density_of_answers(K, noise, y, amplitudes, levels)
     for i, a in enumerate(np.exp(amplitudes)):
         for j, s in enumerate(np.exp(levels)):
             expected = multivariate_normal.logpdf(y, cov=a * K + s * np.diag(noise))
@@ -264,10 +264,10 @@ def test_hyperparameters_are_on_a_grid_of_length_scales():
     box = np.array([[0.0, 1.0], [0.0, 4.0]])
     kernel, prior = default_kernel(box), default_prior(box)
     # In the proportions of the prior: a single shape.
-    thetas = _thetas(kernel.clone_with_theta(prior.center), prior)
+    thetas = thetas_around(kernel.clone_with_theta(prior.center), prior)
     assert_allclose(thetas, [np.append(0.0, prior.center[1:] + longer) for longer in LENGTHS])
     learned = prior.center + np.array([0.9, -0.5, 0.9])
-    thetas = _thetas(kernel.clone_with_theta(learned), prior)
+    thetas = thetas_around(kernel.clone_with_theta(learned), prior)
     assert len(thetas) == 2 * len(LENGTHS)
     second = prior.center[1:] + np.array([-0.7, 0.7])
     for i, longer in enumerate(LENGTHS):
@@ -279,7 +279,7 @@ def test_an_effect_of_blocks_stays_in_units_of_f():
     kernel = RandomEffect(default_kernel(BOX), 0.5, (1e-3, 1e3))
     prior = Prior(np.append(default_prior(BOX).center, -2.0), np.ones(3))
     learned = kernel.theta + np.array([0.8, 0.1, 0.6])
-    thetas = _thetas(kernel.clone_with_theta(learned), prior)
+    thetas = thetas_around(kernel.clone_with_theta(learned), prior)
     assert_allclose(thetas[:, -1], learned[-1] - learned[0])
     assert_array_equal(thetas[:, 0], 0.0)
 
@@ -287,17 +287,16 @@ def test_an_effect_of_blocks_stays_in_units_of_f():
 @pytest.mark.parametrize("seed", range(5))
 def test_chosen_models_are_quantiles_in_the_order_of_the_noise(seed):
     weights = np.random.default_rng(seed).dirichlet(np.full(12, 0.3)).reshape(4, 3) * 0.7
-    chosen = _quantiles(weights)
-    assert sum(weight for weight, *_ in chosen) == pytest.approx(0.7)
     n = round(defaults.N_MODELS * 0.7)
+    chosen = quantiles(weights, n)
+    assert sum(weight for weight, *_ in chosen) == pytest.approx(0.7)
     cumulative = np.cumsum(weights.ravel())
     expected = [int(np.argmax(cumulative >= (i + 0.5) / n * 0.7)) for i in range(n)]
     found = [3 * level + amplitude for _, level, amplitude in chosen]
     assert found == sorted(set(expected))
     for (weight, *_), number in zip(chosen, found, strict=True):
         assert weight == pytest.approx(0.7 * expected.count(number) / n)
-    assert _quantiles(np.full((1, 1), defaults.NEGLIGIBLE_WEIGHT * 0.99)) == []
-    assert _quantiles(np.array([[0.0, 1e-2]])) == [(1e-2, 0, 1)]
+    assert quantiles(np.array([[0.0, 1e-2]]), 1) == [(1e-2, 0, 1)]
 
 
 def test_the_prior_of_variances_is_normal_in_their_logarithms():

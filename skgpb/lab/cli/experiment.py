@@ -252,6 +252,15 @@ def _add_new(commands: Any) -> None:
     )
     add("--data", metavar="TABLE", help="settings and answers of the past to start from")
     _add_skip(new)
+    add(
+        "--earlier-campaign",
+        dest="earlier_campaigns",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="settings and answers of an earlier campaign, perhaps in other units or at another "
+        "level; how much it is like this one is learned. May be given several times",
+    )
     add("--answer", default="", metavar="NAME", help="what is measured, and its column in --data")
     add("--unit", default="", metavar="UNIT", help="unit of the answers, for display")
     add("--title", default="", metavar="TEXT", help="for display")
@@ -748,6 +757,8 @@ def _rules(status: dict[str, Any]) -> list[str]:
     if status["answer_range"]:
         ends = read_range(status["answer_range"])
         more.append(f"average results are {describe_limit(ends)}")
+    for name, n in status["earlier_campaigns"].items():
+        more.append(f"earlier campaign {name}: {count(n, 'answer')}, likeness is learned")
     if status["costs"]:
         more.append(f"an experiment costs {'; '.join(status['costs'])}")
     return [GAP + each for each in (*status["constraints"], *status["limits"], *more)]

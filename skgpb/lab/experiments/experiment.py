@@ -19,7 +19,7 @@ from skgpb.lab.experiments.costs import read_costs
 from skgpb.lab.experiments.judge import Judge
 from skgpb.lab.experiments.limits import format_limits, read_limits
 from skgpb.lab.experiments.notebook import Notebook, parse_sides
-from skgpb.lab.experiments.plan import Plan
+from skgpb.lab.experiments.plan import Plan, read_earlier_campaigns
 from skgpb.lab.experiments.scores import read_score
 from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.texts import check_name
@@ -37,6 +37,7 @@ NOT_OF_REGIONS = {
     "constraints": "are between sides of single settings: an average over a region would violate "
     "them",
     "costs": "are of single settings, not of regions",
+    "earlier_campaigns": "are for single settings, not for regions",
 }
 
 P = ParamSpec("P")
@@ -141,6 +142,7 @@ class Experiment:
         unit: str = "",
         data: str | os.PathLike[str] | None = None,
         skip_outside: bool = False,
+        earlier_campaigns: Iterable[str | os.PathLike[str]] = (),
         seed: int = 0,
     ) -> Self:
         """Create an experiment and write its file.
@@ -202,6 +204,11 @@ class Experiment:
             table, the numbers of its queries are kept, and its pending queries stay pending.
         skip_outside : bool, default=False
             Whether to leave out rows of ``data`` that are not within the sides, with a warning.
+        earlier_campaigns : list of paths, default=()
+            Tables of settings and answers of earlier campaigns, which may have other units and
+            another level, unlike ``data``. How much each is like this one is learned, see
+            :doc:`/user_guide/transfer`. Their answers are no queries of the notebook. Rows that are
+            not within the sides are left out, with a warning.
         seed : int, default=0
             The same seed and the same answers give the same queries.
 
@@ -222,11 +229,22 @@ class Experiment:
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
         scored = read_score(score, every)
         cost = read_costs(costs, every)
-        asked = {"score": score, "block": block, "limits": format_limits(limited)}
+        tables = list(earlier_campaigns)
+        for name, text in (("score", score), ("block", block)) if tables else ():
+            if text:
+                raise ValueError(
+                    f"{name} is for experiments without earlier_campaigns, got {text!r}"
+                )
+        asked: dict[str, Any] = {"score": score, "block": block, "limits": format_limits(limited)}
+        asked["earlier_campaigns"] = tables
         for name, given in {**asked, "constraints": constraints, "costs": cost and costs}.items():
             if regions and given:
                 raise ValueError(f"{name} {NOT_OF_REGIONS[name]}; got regions=True and {given!r}")
         every = [side.with_value_list() if regions else side.rounded_to_grid() for side in every]
+        more: dict[str, Any] = {}
+        if tables:
+            given = read_earlier_campaigns(tables, every, constraints, answer)
+            more["earlier_campaigns"] = given
         plan = Plan.create(
             every,
             constraints,
@@ -236,6 +254,7 @@ class Experiment:
             alpha=noise_variance(noise),
             direction=direction,
             random_state=seed,
+            **more,
         )
         notes = {"title": title, "answer": answer, "unit": unit, "block": block}
         written = {**notes, "answer_range": ends, "score": scored.text if scored else ""}
@@ -294,6 +313,7 @@ class Experiment:
             ``file``, ``title``, ``answer``, ``unit``, ``direction``, ``noise``, its standard
             deviation, None if it is learned, ``regions``, ``sides``, a list of
             :meth:`Side.as_dict`, ``constraints``, ``limits`` and ``costs``, lists of texts,
+            ``earlier_campaigns``, a dict of names and numbers of answers,
             ``spent``, the total cost of answered and failed queries, None without costs, ``block``,
             the field that names blocks, ``answer_range`` and ``score``, texts that may be empty,
             ``not_used``, names of measurements that no limit, score or block uses, ``n_answered``,
@@ -317,6 +337,7 @@ class Experiment:
                 "constraints": plan.constraints,
                 "limits": format_limits(plan.limits),
                 "costs": plan.costs,
+                "earlier_campaigns": plan.earlier_campaigns,
                 "spent": sum(paid) if plan.costs else None,
                 "block": notebook.block,
                 "answer_range": format_range(notebook.range),

@@ -212,7 +212,7 @@ class Judge:
         pending = [each for each in self._notebook.entries if each.status == "pending"]
         best = self.best() if pending else None
         if best is None:
-            return [reason_before_answers(each) for each in pending]
+            return [reason_before_answers(each, self._optimizer) for each in pending]
         known = self._optimizer, self._plan.sides, self._answered, best
         asked = [each.query for each in pending]
         moments = self._optimizer.predict_query(asked, return_std=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,9 @@ from skgpb.exceptions import LimitWarning
 from skgpb.lab.experiments.costs import cost_texts, read_costs
 from skgpb.lab.experiments.entries import Entry
 from skgpb.lab.experiments.sides import Ends, Side
-from skgpb.lab.experiments.table import PastAnswer
+from skgpb.lab.experiments.table import PastAnswer, read_answers
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
-from skgpb.optimizers.changed_box import Restatement, box_with_earlier, settings_of
+from skgpb.optimizers.changed_box import Restatement, box_with_earlier, known_settings
 from skgpb.optimizers.search import Search
 from skgpb.utils.typing import Limits
 from skgpb.utils.warnings import without_warnings
@@ -86,6 +88,12 @@ class Plan:
     def costs(self) -> list[str]:
         """Costs of an experiment; empty if all cost the same."""
         return cost_texts(self.optimizer)
+
+    @property
+    def earlier_campaigns(self) -> dict[str, int]:
+        """Number of answers of each earlier campaign by its name."""
+        given = getattr(self.optimizer.run_.params, "earlier_campaigns", None) or {}
+        return {name: len(answers) for name, (_, answers) in given.items()}
 
     @property
     def is_tree(self) -> bool:
@@ -269,7 +277,7 @@ class Plan:
         values = {name: sides[name].value_or_other(given) for name, given in earlier.items()}
         every, run = list(sides.values()), self.optimizer.run_
         box = Box({side.name: side.bounds for side in every}, constraints, earlier=values)
-        box = box_with_earlier(box, run.space, settings_of(run.events, run.space))
+        box = box_with_earlier(box, run.space, known_settings(self.optimizer))
         # Start from the initial parameters: later changes of them are events of the run.
         other = clone(self.optimizer._repeat_events([]))
         other.set_params(bounds=box if box.is_constrained else dict(box))
@@ -279,7 +287,10 @@ class Plan:
             given = other.get_params(deep=False)
             ours = EIOptimizer if self.limits else GPUCBOptimizer
             if type(other) is ours and given.get("regret", "simple") == "simple":
-                shared = ("bounds", "alpha", "direction", "cost", "random_state")
+                shared = (
+                    *("bounds", "alpha", "direction", "cost", "random_state"),
+                    "earlier_campaigns",
+                )
                 other = _make_search(limits, {name: given[name] for name in shared})
             else:
                 other.set_params(limits=dict(limits) or None)
@@ -340,6 +351,27 @@ def _make_search(limits: Limits, settings: dict[str, Any]) -> Search:
     if limits:
         return EIOptimizer(limits=dict(limits), **settings)
     return GPUCBOptimizer(regret="simple", **settings)
+
+
+def read_earlier_campaigns(
+    paths: Iterable[str | os.PathLike[str]],
+    sides: Sequence[Side],
+    constraints: list[str],
+    answer: str,
+) -> dict[str, tuple[list[dict[str, Any]], list[float]]]:
+    """Return settings and answers of earlier campaigns in tables, by the names of the files.
+
+    Rows that are not on the sides are left out, with a warning.
+    """
+    space = ParameterSpace.from_bounds(_make_bounds(sides, constraints))
+    campaigns: dict[str, tuple[list[dict[str, Any]], list[float]]] = {}
+    for path in map(Path, paths):
+        if path.stem in campaigns:
+            raise ValueError(f"two earlier campaigns have the name {path.stem!r}: rename a file")
+        past = read_answers(path, sides, answer or None, space=space, skip_outside=True)
+        rows = [(row.setting, row.answer) for row in past.rows if row.answer is not None]
+        campaigns[path.stem] = [x for x, _ in rows], [y for _, y in rows]
+    return campaigns
 
 
 def _make_bounds(sides: Iterable[Side], constraints: list[str]) -> Any:

@@ -57,9 +57,11 @@ def nearest(
     }
 
 
-def reason_before_answers(entry: Entry) -> dict[str, Any]:
+def reason_before_answers(entry: Entry, optimizer: Any) -> dict[str, Any]:
     """Return the reason for a query before the first answer."""
     why = "nothing is known yet: the first settings are spread over everything that can be set"
+    if getattr(optimizer, "_earlier", None) is not None:
+        why = "earlier campaigns suggest it, if this one is like them"
     return {"query": entry.number, "mean": None, "std": None, "nearest": None, "why": why}
 
 

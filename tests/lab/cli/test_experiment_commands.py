@@ -186,7 +186,7 @@ def test_keys_of_every_object(path, call, tmp_path):
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         "not_used",
         *("limits", "constraints", "block", "answer_range", "score", "trade_offs"),
-        *("costs", "spent"),
+        *("costs", "earlier_campaigns", "spent"),
     }
 
 
@@ -661,6 +661,25 @@ def test_an_angle_is_a_setting_of_the_shell(call, tmp_path):
         call("tell", path, 2 + np.cos(np.radians(wind - 358)))
     best = call("best", path)
     assert abs((best["params"]["wind"] - 358 + 180) % 360 - 180) < 10
+
+
+def test_an_earlier_campaign_in_a_table(tmp_path, call, capsys):
+    rng = np.random.default_rng(0)
+    rows = ["temperature,catalyst,loss"]
+    for i in range(30):
+        t = round(rng.uniform(20, 95), 1)
+        rows.append(f"{t},{'AB'[i % 2]},{100 + (t - 50) ** 2 / 50 + 10 * (i % 2):.4f}")
+    table = tmp_path / "2024.csv"
+    table.write_text("\n".join(rows), encoding="utf-8")
+    sides = ["temperature=20:90", "catalyst=A,B"]
+    command = ["new", tmp_path / "run.skgpb", "--bounds", *sides, "--minimize", "--answer", "loss"]
+    status = call(*command, "--earlier-campaign", table, warns="left out")
+    n = status["earlier_campaigns"]["2024"]
+    assert 20 < n < 30
+    params = call("ask", tmp_path / "run.skgpb")["queries"][0]["params"]
+    assert params["catalyst"] == "A" and abs(params["temperature"] - 50) < 6
+    assert main(["show", str(tmp_path / "run.skgpb")]) == 0
+    assert f"earlier campaign 2024: {n} answers, likeness is learned" in capsys.readouterr().out
 
 
 def test_a_terminal_shows_what_is_done_with_thousands_of_past_answers(monkeypatch, capsys):

@@ -354,7 +354,7 @@ def test_everything_is_json_with_documented_keys(run):
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
         "not_used",
-        *("limits", "costs", "spent", "block", "answer_range", "score"),
+        *("limits", "costs", "spent", "block", "answer_range", "score", "earlier_campaigns"),
     }
     assert set(status["pending"][0]) == {
         *("query", "params", "status", "answer", "noise", "reason", "within_limits", "cost"),
@@ -1039,3 +1039,50 @@ def test_scatter_is_that_of_repeats_or_as_it_is_given(tmp_path):
     given = Experiment.create(tmp_path / "given.skgpb", {"x": (0, 1)}, noise=0.25)
     given.tell(1.0, at={"x": 0.5})
     assert given.best()["scatter"] == 0.25
+
+
+def earlier_table(path, n=40):
+    """Write a table of another campaign: answers ten times as large, and 300 higher."""
+    rng = np.random.default_rng(3)
+    lines = ["temperature;salt;catalyst;n;loss"]
+    for i in range(n):
+        params = {"temperature": round(rng.uniform(20, 90), 1), "catalyst": "AB"[i % 2]}
+        params |= {"salt": float(f"{10 ** rng.uniform(-4, -1):.3g}"), "n": 1 + i % 10}
+        cells = (params[name] for name in ("temperature", "salt", "catalyst", "n"))
+        lines.append(";".join(map(str, (*cells, round(300 + 10 * yield_at(params), 3)))))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_earlier_campaigns_count_by_their_likeness_also_after_a_change(tmp_path):
+    table = earlier_table(tmp_path / "last year.csv")
+    run = Experiment.create(
+        tmp_path / "run.skgpb",
+        SIDES,
+        direction="minimize",
+        answer="loss",
+        earlier_campaigns=[table],
+    )
+    assert run.status()["earlier_campaigns"] == {"last year": 40}
+    assert run.status()["n_answered"] == run.status()["n_given"] == 0
+    run.ask()
+    assert run.why()[0]["why"].startswith("earlier campaigns suggest it")
+    play(run, 4)
+    assert run.best()["best_answer"]["answer"] < 0.3
+    run.undo()
+    play(run, 1)
+    run.change({"temperature": "40:90"}, limits=["foam < 3"])
+    assert run.status()["earlier_campaigns"] == {"last year": 40}
+    play(Experiment(run.path), 1)
+    assert yield_at(run.best()["params"]) < 0.3
+
+
+def test_earlier_campaigns_are_for_settings_and_answers(tmp_path):
+    table = earlier_table(tmp_path / "a.csv")
+    for given in ({"regions": True}, {"score": "2*loss"}, {"block": "date"}):
+        with pytest.raises(ValueError, match="earlier_campaigns"):
+            Experiment.create(tmp_path / "b.skgpb", SIDES, earlier_campaigns=[table], **given)
+    (tmp_path / "sub").mkdir()
+    same = earlier_table(tmp_path / "sub" / "a.csv")
+    with pytest.raises(ValueError, match="two earlier campaigns have the name 'a'"):
+        Experiment.create(tmp_path / "b.skgpb", SIDES, earlier_campaigns=[table, same])
