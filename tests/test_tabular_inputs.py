@@ -184,9 +184,9 @@ def test_the_name_of_a_setting_stays_that_of_its_column():
         ({"imp": [0.4, 0.5]}, "'imp'.* for each of 4 rewards"),
         (TABLE[["imp"]][:3], "'imp'.* for each of 4 rewards"),
         ([{"imp": 1.0}], "one dict for each of 4 rewards"),
-        (TABLE[["day"]], "finite numbers by their names"),
+        (TABLE[["day"]], "finite numbers, or yes or no, by their names"),
         (TABLE[["imp", "imp"]], "different names"),
-        (TABLE["imp"].rename(None), "finite numbers by their names"),
+        (TABLE["imp"].rename(None), "finite numbers, or yes or no, by their names"),
         (7, "one dict for each of 4 rewards"),
     ],
 )

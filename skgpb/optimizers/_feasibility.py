@@ -181,7 +181,7 @@ def limit_in_words(found: Mapping[str, Any], n_all: int) -> str:
 
     Examples
     --------
-    >>> limit = {"name": "heat", "low": None, "high": 80.0, "n_answers": 0}
+    >>> limit = {"name": "heat", "low": None, "high": 80.0, "value": None, "n_answers": 0}
     >>> limit_in_words(limit | dict.fromkeys(("mean", "std", "probability")), 12)
     'heat, at most 80: not known, none of 12 answers has it'
     """
