@@ -102,13 +102,15 @@ def play(kind: str, campaigns: dict[str, Any] | None, noise: float, seed: int) -
     return regrets
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Play all runs, and print means and standard errors."""
     parser = argument_parser("earlier_campaigns", __doc__ or "", runs=6, what="functions of a kind")
-    parser.add_argument("--half", choices=list(HALVES), default="confirming")
-    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--half", choices=list(HALVES), default="confirming", help="of the runs")
+    parser.add_argument(
+        "--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="of functions"
+    )
     parser.add_argument("--noises", type=float, nargs="+", default=[0.0, 10.0], help="in per cent")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     rows: list[list[Any]] = []
     first = HALVES[options.half] + 100 * options.seed

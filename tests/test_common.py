@@ -390,6 +390,7 @@ BAD_PARAMETERS = {
     "cost": ["free", [1.0, 1.0], [0.0], [-1.0], [np.nan], [[1.0]]],
     "n_candidates": [0, 1.5, "3"],
     "n_initial": [-1, 1.5, "3", 10**9],
+    "earlier_campaigns": ["2024", {"2024": 1}, {"2024": ([[0.5]], [1.0, 2.0])}],
     "limits": ["heat", [80], {"heat": 80}, {"heat": (None, None)}, {"heat": (2.0, 1.0)}],
     "weights": ["x", 3, None],
     "n_draws": [0, 1.5, True],

@@ -44,6 +44,7 @@ OTHERS = {
     "information": ["full", "noisy", "directed"],
     "information_gain": ["theory", 2.0],
     "kernel": [Matern(0.9)],
+    "earlier_campaigns": [None],
     "limits": [{"T": (None, 50.0)}],
     "location": [None],
     "continuous": [False, True],
