@@ -9,6 +9,8 @@ from skgpb.domains.constraints import FeasibleSet
 from skgpb.domains.space import ParameterSpace, wider_axis
 from skgpb.utils.validation import is_number
 
+pytestmark = pytest.mark.one_in(4)
+
 #: Pairs of a side now and a wider one that contains it.
 PAIRS = [
     ((40.0, 60.0), (20, 90)),

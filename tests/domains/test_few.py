@@ -7,6 +7,8 @@ from skgpb import EIOptimizer, GPUCBOptimizer
 from skgpb.domains import Box, Steps
 from skgpb.domains.space import ParameterSpace
 
+pytestmark = pytest.mark.one_in(3)
+
 NAMES = "ABCDE"
 SUM = " + ".join(NAMES) + " = 1"
 RULE = f"at most 3 of {', '.join(NAMES)}"

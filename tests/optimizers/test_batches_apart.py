@@ -22,6 +22,8 @@ from skgpb.optimizers import (
     TargetsOptimizer,
 )
 
+pytestmark = pytest.mark.one_in(4)
+
 CUBE = [(0.0, 1.0)] * 3
 RECIPE = {
     "cat": ["Pd", "Ni", "Cu", "Fe"],

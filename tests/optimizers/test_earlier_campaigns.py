@@ -13,6 +13,8 @@ from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb.domains import Box, Cells
 from skgpb.optimizers import MESOptimizer, Search
 
+pytestmark = pytest.mark.one_in(3)
+
 TOP = np.array([0.35, 0.7])
 
 

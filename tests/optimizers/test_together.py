@@ -23,6 +23,8 @@ from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import GaussianProcess
 from skgpb.utils import progress
 
+pytestmark = pytest.mark.one_in(4)
+
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):

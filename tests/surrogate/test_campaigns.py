@@ -19,6 +19,8 @@ from skgpb.surrogate.campaigns import (
 from skgpb.surrogate.likelihood import default_kernel, default_prior
 from skgpb.surrogate.model import Model, ModelOptions
 
+pytestmark = pytest.mark.one_in(2)
+
 BOX = np.array([[0.0, 1.0]])
 OLD_X = np.linspace(0.02, 0.98, 12)[:, np.newaxis]
 OLD_Y = 300.0 + 40.0 * np.sin(7.0 * OLD_X[:, 0]) + 2.0 * np.cos(90.0 * OLD_X[:, 0])

@@ -25,6 +25,8 @@ from skgpb.lab.experiments.campaigns import Campaigns
 from skgpb.lab.experiments.judge import describe_outcomes
 from skgpb.lab.experiments.sides import format_estimate, format_value
 
+pytestmark = pytest.mark.one_in(2)
+
 
 @pytest.fixture
 def call(capsys):

@@ -43,6 +43,8 @@ from skgpb.lab.experiments import Experiment
 from skgpb.lab.tables.conditions import Range, Subgroup
 from skgpb.utils.install import install_command
 
+pytestmark = pytest.mark.one_in(2)
+
 GIVEN = {
     "command": "search", "seed": 3, "budget": 40, "stop_within": None, "confidence": 0.95,
     "noise": 0.0, "alpha": None, "least": 7, "target": "sales", "minimize": False,
