@@ -113,6 +113,7 @@ def test_every_search_takes_sides_of_its_own(cls, name, tmp_path):
     assert clone(optimizer).bounds == optimizer.bounds == others[0].bounds
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SIDES)
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, ContextualGPTreeOptimizer])
 def test_contexts_have_sides_of_their_own(cls, name):
