@@ -50,7 +50,7 @@ def known_settings(search: Any) -> list[dict[str, Any]]:
 
 
 def settings_of(events: Iterable[Event], space: ParameterSpace) -> list[dict[str, Any]]:
-    """Return the settings of all queries and of the points that ``fit`` was given."""
+    """Return the settings of all queries of a run, and of the points that ``fit`` was given."""
     settings: list[dict[str, Any]] = []
     for kind, *rest in events:
         if kind == "fit":
