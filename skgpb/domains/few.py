@@ -61,7 +61,8 @@ class FewOfSet:
     """
 
     def __init__(self, space: Any, rule: str, box: Box) -> None:
-        self.space, self._rule, self._box = space, rule, box
+        self.space: Any = space  # its module imports this one
+        self._rule, self._box = rule, box
         found = RULE.match(rule.strip())
         if found is None:
             raise ValueError(f"constraint {rule!r} must be like {FORM}")
