@@ -304,6 +304,7 @@ def test_told_values_are_checked():
     assert len(optimizer.tell({"angle": 360.0}, 1.0).history_) == 1
 
 
+@pytest.mark.slow
 def test_a_run_is_loaded_where_the_class_of_its_side_is_imported(tmp_path):
     source = """
         from skgpb.domains import Side

@@ -16,7 +16,7 @@ from skgpb.domains import Box, Steps, constraints
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace
 
-pytestmark = pytest.mark.one_in(2)
+pytestmark = pytest.mark.one_in(3)
 
 LISTS = [range(5), range(10, 50, 10), [1, 2, 5, 10], [-2.5, 0.25, 1.0], Steps(-1, 1, 0.5)]
 

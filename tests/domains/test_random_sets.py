@@ -30,6 +30,8 @@ from skgpb.domains.partition import BoxPartition, PoolPartition, sample_places
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import WindowMean
 
+pytestmark = pytest.mark.one_in(2)
+
 
 class Best(Incumbents):
     """Points, their values, and how many candidates move."""

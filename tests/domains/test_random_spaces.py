@@ -33,6 +33,8 @@ from skgpb.domains.value_ranges import (
     spread,
 )
 
+pytestmark = pytest.mark.one_in(2)
+
 
 @dataclass
 class Known:

@@ -22,7 +22,7 @@ from skgpb.optimizers import (
     TargetsOptimizer,
 )
 
-pytestmark = pytest.mark.one_in(4)
+pytestmark = pytest.mark.one_in(6)
 
 CUBE = [(0.0, 1.0)] * 3
 RECIPE = {
@@ -82,6 +82,7 @@ def test_queries_of_a_batch_are_apart(name, noise):
         opt.tell(batch, np.array(values) + noise * rng.normal(size=len(batch)))
 
 
+@pytest.mark.slow
 def test_a_large_batch_fills_the_place_of_the_best():
     opt, rng = (
         GPUCBOptimizer(bounds=CUBE, regret="simple", random_state=0),
@@ -212,6 +213,7 @@ def test_a_plate_keeps_sides_that_are_fixed():
     assert len({query.params["heat"] for query in plate}) == 1
 
 
+@pytest.mark.slow
 def test_plates_find_the_best_value_of_the_shared_side():
     opt = EIOptimizer(bounds=SIDES, random_state=0)
     for _ in range(6):

@@ -11,7 +11,7 @@ from skgpb import EIOptimizer, GPOOOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.domains import Box, Steps
 from skgpb.exceptions import ParameterWarning
 
-pytestmark = pytest.mark.one_in(3)
+pytestmark = pytest.mark.one_in(4)
 
 SIDES = {"heat": (20, 90), "minutes": Steps(1, 60, 1), "salt": ["A", "B", "C"]}
 CLASSES = [GPUCBOptimizer, EIOptimizer, GPTSOptimizer]

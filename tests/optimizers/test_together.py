@@ -23,7 +23,7 @@ from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import GaussianProcess
 from skgpb.utils import progress
 
-pytestmark = pytest.mark.one_in(4)
+pytestmark = pytest.mark.one_in(6)
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from skgpb.lab.experiments.campaigns import Campaigns
 from skgpb.lab.experiments.judge import describe_outcomes
 from skgpb.lab.experiments.sides import format_estimate, format_value
 
-pytestmark = pytest.mark.one_in(2)
+pytestmark = pytest.mark.one_in(3)
 
 
 @pytest.fixture

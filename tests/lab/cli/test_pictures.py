@@ -27,7 +27,7 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import same_color  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-pytestmark = pytest.mark.one_in(4)
+pytestmark = pytest.mark.one_in(6)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ from skgpb.lab.experiments import Experiment
 from skgpb.lab.tables.conditions import Range, Subgroup
 from skgpb.utils.install import install_command
 
-pytestmark = pytest.mark.one_in(2)
+pytestmark = pytest.mark.one_in(3)
 
 GIVEN = {
     "command": "search", "seed": 3, "budget": 40, "stop_within": None, "confidence": 0.95,
