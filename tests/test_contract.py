@@ -21,8 +21,8 @@ from skgpb.optimizers import (
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.testing import OptimizerContract
 
-# The default run checks each law for one case in twelve, and different laws for different cases.
-pytestmark = pytest.mark.one_in(12)
+# The default run checks each law for one case in sixteen, and different laws for different cases.
+pytestmark = pytest.mark.one_in(16)
 
 
 class TestTreesBallsAndArms(OptimizerContract):

@@ -80,6 +80,7 @@ def test_a_search_keeps_the_rules_and_finds_the_best_two_parts(cls):
     assert holds(best, 0.15) and best["E"] + best["B"] > 0.8
 
 
+@pytest.mark.slow
 def test_the_rule_holds_after_the_box_changes():
     opt = GPUCBOptimizer(bounds=Box(dict.fromkeys(NAMES, (0, 1)), [SUM, RULE]), random_state=0)
     for _ in range(6):

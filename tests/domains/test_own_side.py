@@ -153,6 +153,7 @@ def test_an_answer_on_one_side_of_the_seam_says_what_is_on_the_other():
     assert stds[0] < 0.3 * stds[1]
 
 
+@pytest.mark.slow
 def test_a_search_finds_an_optimum_at_the_seam():
     for cls in (GPUCBOptimizer, GPOOOptimizer):
         optimizer = cls(bounds={"angle": Angle(0, 360), "x": (0, 1)}, random_state=0)

@@ -580,6 +580,7 @@ def test_yes_or_no_is_told_in_many_words(words, tmp_path):
         assert each.ask() == told[2].ask() and each.recommend() == told[2].recommend()
 
 
+@pytest.mark.slow
 def test_all_of_yes_or_no_is_said_in_results_and_pictures():
     limits = {"ok": True, "leaks": False, "heat": (None, 1.2)}
     optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=limits, random_state=0)

@@ -19,6 +19,7 @@ pytest.importorskip("matplotlib")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a process alone")
+@pytest.mark.slow
 def test_it_listens_here_only_and_ends_without_a_word_of_complaint(tmp_path):
     path = tmp_path / "run.skgpb"
     Experiment.create(path, ["heat=0:1"])

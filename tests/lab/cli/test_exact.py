@@ -94,6 +94,7 @@ def test_a_wild_value_is_named_and_does_not_decide(search):
     assert result["new_rows_average"] == pytest.approx(30, abs=1.5)
 
 
+@pytest.mark.slow
 def test_wild_values_do_not_let_a_report_contradict_itself(search, tmp_path):
     report = tmp_path / "report.html"
     result, printed, table = search("--min-rows", "10%", "--report", report, outliers=True)
@@ -416,6 +417,7 @@ def test_rounding_is_no_luck(tmp_path, capsys):
     assert "is luck" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_result_has_the_seed_of_its_permutations(search):
     assert search()[0]["seed"] == 0
     found = [search("--seed", seed)[0] for seed in ("5", "6")]

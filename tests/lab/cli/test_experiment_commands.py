@@ -114,6 +114,7 @@ def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
     assert best["params"]["catalyst"] == "B" and best["mean"] < 0.2
 
 
+@pytest.mark.slow
 def test_best_says_whether_one_may_stop(call, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
     rng, table, path = np.random.default_rng(0), tmp_path / "more.csv", tmp_path / "two.skgpb"
@@ -652,6 +653,7 @@ def test_a_correction_with_a_wrong_note_changes_nothing(tmp_path, call, capsys):
     assert changed == {"answer", "measured"}
 
 
+@pytest.mark.slow
 def test_an_angle_is_a_setting_of_the_shell(call, tmp_path):
     path = tmp_path / "wind.skgpb"
     call("new", path, "--bounds", "wind=0:360:periodic")

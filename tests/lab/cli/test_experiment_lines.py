@@ -206,6 +206,7 @@ def test_expect_names_the_rules_that_a_setting_breaks(run, call):
         ]
 
 
+@pytest.mark.slow
 def test_changes_end_with_the_state(run, call):
     noted, _ = call("note", run.path, "--query", 1, "--note", "new")
     assert noted == ["query 1: 9.5", "new; by Ann; peak = 35; pH = 7.1; batch = a"]
@@ -357,6 +358,7 @@ def test_commands_that_would_do_nothing_are_refused(run, call):
     assert run.path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_rules_are_changed_and_forgotten(run, call):
     rules = {
         "constraints": ["--constraint", "heat <= 70", "heat >= 30"],
@@ -528,6 +530,7 @@ def test_cells_are_aligned_without_blanks_at_the_end():
 # -- budgets --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_best_split_is_printed_after_the_first_ones(tmp_path, call):
     ads = Campaigns.create(
         tmp_path / "ads.skgpb", ["tv=0,1,2", "web=0:4:1"], 6, answer="orders", seed=1
