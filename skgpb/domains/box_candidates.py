@@ -291,8 +291,8 @@ class BoxCandidates(ArmSet):
             new = np.delete(centers, known, axis=0)[:n_moved]
         if self.space is not None and self.space.feasible is not None:
             around = self.space.feasible.around(centers, n_moved - len(new), rng)
-        elif self.space is not None and self.space.uses_columns:
-            around = self.space.neighbours(centers, n_moved - len(new), rng)
+        elif self.space is not None:
+            around = self.space.points_around(centers, n_moved - len(new), rng)
         else:
             around = points_near(self.bounds, centers, n_moved - len(new), rng)
         local = self._settable(np.concatenate([new, around]))

@@ -27,7 +27,7 @@ from scipy.linalg import null_space
 from scipy.spatial.distance import cdist
 
 from skgpb import defaults
-from skgpb.domains.candidates import points_near, spread_points
+from skgpb.domains.candidates import spread_points
 from skgpb.domains.linear import Linear, read_constraints, substitute_constants
 from skgpb.utils.validation import call, is_number
 
@@ -596,12 +596,8 @@ class FeasibleSet:
 
     def around(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return n feasible points near feasible centers (k, d) in turn."""
-        near = self.space.neighbours if self.space.uses_columns else self._points_near
         starts = centers[np.arange(n) % len(centers)]
-        return self.step_feasibly(starts, near(centers, n, rng), rng)
-
-    def _points_near(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-        return points_near(self.space.bounds, centers, n, rng)
+        return self.step_feasibly(starts, self.space.points_around(centers, n, rng), rng)
 
     # -- the first design -------------------------------------------------------------------
 

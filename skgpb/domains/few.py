@@ -67,14 +67,22 @@ class FewOfSet:
         if found is None:
             raise ValueError(f"constraint {rule!r} must be like {FORM}")
         names, axes = [name.strip() for name in found["names"].split(",")], dict(space.axes)
+        self._least = float(found["least"] or 0.0)
+        #: The parts, indices of axes, with their sides where they are used.
+        self._parts: dict[int, Any] = {}
         for name in names:
             if name not in axes or not axes[name].ordered or axes[name].limits[0] != 0.0:
                 raise ValueError(
                     f"constraint {rule!r}: {name!r} must be a side whose smallest value is 0; the "
                     f"sides are {space.names}"
                 )
-        self._parts: list[int] = [space.names.index(name) for name in names]
-        self._least = float(found["least"] or 0.0)
+            used = _at_least(box[name], axes[name], self._least)
+            if used is None:
+                raise ValueError(
+                    f"constraint {rule!r}: {name!r} must be a pair (0, high), or have steps, got "
+                    f"{box[name]!r}"
+                )
+            self._parts[space.names.index(name)] = used
         most = min(int(found["most"]), len(names))
         self._sizes = range(0 if self._least else most, most + 1)
         if sum(comb(len(names), size) for size in self._sizes) > MOST_CHOICES:
@@ -94,9 +102,8 @@ class FewOfSet:
         """Return the settings with these parts; None if there are none."""
         if parts not in self._members:
             sides = dict(self._box)
-            for i in self._parts:
-                name, axis = self.space.axes[i]
-                sides[name] = _at_least(sides[name], axis, self._least) if i in parts else [0.0]
+            for i, used in self._parts.items():
+                sides[self.space.names[i]] = used if i in parts else [0.0]
             try:
                 now = type(self.space).from_bounds(
                     Box(sides, self._box.constraints, self._box.feasible)
@@ -106,17 +113,17 @@ class FewOfSet:
                 self._members[parts] = None
         return self._members[parts]
 
+    def _numbers(self, points: np.ndarray) -> np.ndarray:
+        """Return the numbers (n, n_parts) of the parts at points (n, d)."""
+        return np.column_stack([self.space.axes[i][1].numbers(points[:, i]) for i in self._parts])
+
     def _parts_of(self, points: np.ndarray) -> list[tuple[int, ...]]:
         """Return the parts of each point that are not zero, filled up with zeros if necessary."""
-        out = []
-        for point in points:
-            used = [i for i in self._parts if abs(self._number(i, point[i])) > SAME]
-            rest = [i for i in self._parts if i not in used]
-            out.append(tuple(sorted([*used, *rest[: max(0, self._sizes[0] - len(used))]])))
+        parts, out = np.array([*self._parts]), []
+        for is_used in np.abs(self._numbers(points)) > SAME:
+            rest = parts[~is_used][: max(0, self._sizes[0] - is_used.sum())]
+            out.append(tuple(sorted([*parts[is_used].tolist(), *rest.tolist()])))
         return out
-
-    def _number(self, i: int, u: float) -> float:
-        return float(self.space.axes[i][1].numbers(np.array([u]))[0])
 
     def _by_parts(self, points: np.ndarray) -> Iterable[tuple[np.ndarray, AvailableSet]]:
         """Yield the indices of the points of each possible choice of parts, and its settings."""
@@ -141,9 +148,9 @@ class FewOfSet:
 
     def violations(self, point: np.ndarray) -> list[str]:
         """Return the constraints that a point (d,) violates."""
-        parts = [self._number(i, point[i]) for i in self._parts]
-        used = [x for x in parts if abs(x) > SAME]
-        few = len(used) <= self._sizes[-1] and all(x >= self._least - SAME for x in used)
+        (numbers,) = self._numbers(point[np.newaxis])
+        used = numbers[np.abs(numbers) > SAME]
+        few = len(used) <= self._sizes[-1] and bool((used >= self._least - SAME).all())
         return [*self._linear.violations(point), *([] if few else [self._rule])]
 
     @property
@@ -223,12 +230,12 @@ class FewOfSet:
 
 
 def _at_least(side: Any, axis: Any, least: float) -> Any:
-    """Return the numbers of a side from ``least`` on."""
+    """Return the numbers of a side from ``least`` on; None if it is neither a pair nor a list."""
     if not least:
         return side
     if isinstance(side, tuple):
         return (max(least, side[0]), side[1])
-    values = axis.numbers(axis.middles()) if hasattr(axis, "middles") else np.empty(0)
-    if not len(values):
-        raise ValueError(f"a part must be a pair (0, high), or have steps, got {side!r}")
+    if not hasattr(axis, "middles"):
+        return None
+    values = axis.numbers(axis.middles())
     return values[values >= least - SAME].tolist()

@@ -1244,6 +1244,12 @@ class ParameterSpace:
         stepped = not self.as_cube and any(axis.has_steps for _, axis in self.axes)
         return self.uses_columns or self.feasible is not None or stepped
 
+    def points_around(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return n points around centers (k, d) in turn, on some sides if there are lists."""
+        if self.uses_columns:
+            return self.neighbours(centers, n, rng)
+        return points_near(self.bounds, centers, n, rng)
+
     def neighbours(self, centers: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return n points that differ from centers (k, d) in turn on one side, or on several.
 

@@ -6,7 +6,7 @@ does not contain all of their settings gets the earlier sides, see :class:`~skgp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -44,17 +44,11 @@ def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
 
 
 def known_settings(search: Any) -> list[dict[str, Any]]:
-    """Return the settings of all queries of a search, and of its earlier campaigns."""
-    run = search.run_
-    return settings_of(run.events, run.space) + search._settings_of_campaigns()
-
-
-def settings_of(events: Iterable[Event], space: ParameterSpace) -> list[dict[str, Any]]:
-    """Return the settings of all queries of a run, and of the points that ``fit`` was given."""
-    settings: list[dict[str, Any]] = []
-    for kind, *rest in events:
+    """Return the settings of all queries, of points given to ``fit``, and of earlier campaigns."""
+    run, settings = search.run_, search._settings_of_campaigns()
+    for kind, *rest in run.events:
         if kind == "fit":
-            settings += map(space.setting, rest[0])
+            settings += map(run.space.setting, rest[0])
         elif kind in OF_QUERIES:
             settings += rest[0].settings
     return settings

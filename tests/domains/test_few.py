@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import uniform
 
 from skgpb import EIOptimizer, GPUCBOptimizer
 from skgpb.domains import Box, Steps
@@ -123,3 +124,10 @@ def test_the_rule_holds_after_the_box_changes():
 def test_rules_that_cannot_be_kept_are_refused(sides, constraints, message):
     with pytest.raises(ValueError, match=message):
         ParameterSpace.from_bounds(Box(sides, constraints))
+
+
+def test_parts_with_a_least_share_are_pairs_or_have_steps():
+    with pytest.raises(ValueError, match=r"'A' must be a pair \(0, high\), or have steps"):
+        ParameterSpace.from_bounds(
+            Box({"A": uniform(0, 1), "B": (0, 1)}, "at most 1 of A, B, each at least 0.1 if used")
+        )

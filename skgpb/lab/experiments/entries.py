@@ -11,9 +11,8 @@ from typing import Any
 from skgpb.domains import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.lab.experiments.records import LabRecord
+from skgpb.optimizers.changed_box import LEARNING
 
-# Events of learned hyperparameters; a repetition of the run makes them again.
-LEARNING = ("learned", "unlearned")
 # Events before and after answers that change the model together.
 TOGETHER = ("together", "apart")
 # Events that begin or answer no query.

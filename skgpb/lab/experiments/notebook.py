@@ -27,13 +27,7 @@ from skgpb.lab.experiments.answers import (
 )
 from skgpb.lab.experiments.blocks import block_name, read_block
 from skgpb.lab.experiments.changes import Change, checked_author, differences, editable_fields
-from skgpb.lab.experiments.entries import (
-    LEARNING,
-    TOGETHER,
-    Entry,
-    make_entries,
-    match_entries,
-)
+from skgpb.lab.experiments.entries import TOGETHER, Entry, make_entries, match_entries
 from skgpb.lab.experiments.limits import (
     format_limits,
     is_within_limits,
@@ -51,6 +45,7 @@ from skgpb.lab.experiments.texts import quote, quote_name, to_one_line
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers.changed_box import LEARNING
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import StateLock

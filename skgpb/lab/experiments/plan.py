@@ -270,8 +270,7 @@ class Plan:
             raise ValueError("the ranges of an experiment over regions cannot be changed")
         if not self.optimizer.domain_.is_discretization:
             raise ValueError("the ranges of this kind of search cannot be changed")
-        names = [side.name for side in self.sides]
-        self._check_names(changed, dropped, earlier, names)
+        self._check_names(changed, dropped, earlier)
         sides = {side.name: side for side in self.sides if side.name not in dropped}
         sides |= dict(changed)
         values = {name: sides[name].value_or_other(given) for name, given in earlier.items()}
@@ -301,9 +300,9 @@ class Plan:
         changed: Mapping[str, Side],
         dropped: Collection[str],
         earlier: Mapping[str, Any],
-        names: list[str],
     ) -> None:
         """Raise ValueError unless all names are those of sides, or of sides that are added."""
+        names = [side.name for side in self.sides]
         unknown = [name for name in dropped if name not in names]
         new = [name for name in changed if name not in names]
         unknown += [name for name in earlier if name not in new]
