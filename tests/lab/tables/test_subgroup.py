@@ -16,6 +16,7 @@ from skgpb.lab.tables.finding import find_and_judge
 from skgpb.lab.tables.subgroup import FEWEST_ROWS
 
 
+@pytest.mark.one_in(3)
 @parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])
 def test_it_is_an_estimator_to_scikit_learn(estimator, check):
     check(estimator)
