@@ -19,7 +19,7 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.space import ParameterSpace, SeparateAxis, equal
 from skgpb.domains.value_ranges import representatives_within
-from skgpb.kernels._boxes import representatives
+from skgpb.kernels._boxes import grid_centers
 from skgpb.utils.validation import check_inside
 
 __all__ = ["Arm", "PointsQuery", "Query", "Region"]
@@ -132,7 +132,7 @@ class Query(ABC):
         """Return points (S, d) that represent a box: ``counts`` along each side, or all values."""
         if self._space is not None and self._space.uses_columns:
             return representatives_within(self._space, lower, upper, counts)
-        return representatives(lower, upper, counts)
+        return grid_centers(lower.tolist(), upper.tolist(), counts)
 
     @property
     def has_names(self) -> bool:
