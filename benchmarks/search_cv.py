@@ -64,7 +64,9 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks import tuning_tasks
 from benchmarks._common import argument_parser, estimate, format_table, mean_and_error, write_csv
+from benchmarks.tuning_tasks import Task
 from skgpb.model_selection import BanditSearchCV
 
 FACTOR = 3
@@ -81,15 +83,6 @@ class Row(NamedTuple):
     seed: int
     held_out: float
     scores: tuple[float, ...]
-
-
-class Task(NamedTuple):
-    """Data, how many rows are for training, and what is tuned over which space."""
-
-    data: Callable[..., tuple[np.ndarray, np.ndarray]]
-    n_train: int
-    estimator: Any
-    space: Any
 
 
 def scaled(*steps: Any) -> Any:
@@ -233,8 +226,13 @@ CONFIRMING = {
         diabetes, 200, Pipeline([("scaler", StandardScaler()), ("model", Ridge())]), REGRESSORS
     ),
 }
-HALVES = {"choosing": CHOOSING, "confirming": CONFIRMING}
-TASKS = CHOOSING | CONFIRMING
+HALVES = {
+    "choosing": CHOOSING,
+    "confirming": CONFIRMING,
+    "choosing-more": tuning_tasks.CHOOSING,
+    "confirming-more": tuning_tasks.CONFIRMING,
+}
+TASKS = {name: task for half in HALVES.values() for name, task in half.items()}
 
 
 class Problem(NamedTuple):
