@@ -113,7 +113,7 @@ cdef bint are_tied(double score, double lower, double unit) noexcept nogil:
     return score - lower <= TIE * max(fabs(score) if isfinite(score) else 0.0, unit)
 
 
-def largest_first(scores, n):
+def largest_first(scores, Py_ssize_t n):
     """Return the indices of the n largest scores (without NaN), tied scores in their order.
 
     Examples
