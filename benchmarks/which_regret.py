@@ -1,7 +1,7 @@
 """Where a search ends that wants a small simple regret, next to one for a small cumulative regret.
 
     python -m benchmarks.which_regret [--runs 4] [--seed 0] [--half confirming] [--answers 60]
-        [--functions 10] [--output DIR]
+        [--functions 10] [--sets exact noisy lists] [--output DIR]
 
 Boxes are all functions of ``benchmarks.suite``, those of many dimensions and models from
 engineering included, with exact answers and with noise of 10 % of the range. Lists are functions of
@@ -27,8 +27,9 @@ from benchmarks.suite.functions import TABLES, Function, function, names
 from skgpb import GPUCBOptimizer
 
 RULES = ("cumulative", "simple")
-#: Standard deviations of noisy answers in boxes, as a share of the range.
-NOISE = 0.1
+#: Noise of the answers in boxes, as a share of the range.
+BOXES = {"exact": 0.0, "noisy": 0.1}
+SETS = (*BOXES, "lists")
 MEASURES = ("recommended", "best asked", "per round")
 #: A problem: its sides, the regret of a query as a share of the range, and the noise there.
 Problem = tuple[Any, Callable[[Any], float], Callable[[Any], float]]
@@ -60,13 +61,14 @@ def of_lists(kind: str, number: int, noise: float) -> Problem:
     return f.sides, lambda q: (f.top - f.value(q.params)) / f.range, lambda q: noise
 
 
-def problems(half: str, n: int) -> Iterator[tuple[str, str, Problem]]:
+def problems(sets: list[str], half: str, n: int) -> Iterator[tuple[str, str, Problem]]:
     """Yield the set, the name and the problem of each function of a half, for each noise."""
-    for name in (name for table in TABLES for name in names(half, table)):
+    noises = {f"{each} boxes": noise for each, noise in BOXES.items() if each in sets}
+    for name in (name for table in TABLES for name in names(half, table) if noises):
         f = function(name)
-        yield "exact boxes", name, in_box(replace(f, noise=0.0))
-        yield "noisy boxes", name, in_box(replace(f, noise=NOISE))
-    for kind in KINDS:
+        for label, noise in noises.items():
+            yield label, name, in_box(replace(f, noise=noise))
+    for kind in KINDS if "lists" in sets else ():
         for number in range(HALVES[half], HALVES[half] + n):
             for noise in NOISES:
                 yield "lists", f"{kind} {number}", of_lists(kind, number, noise)
@@ -76,10 +78,11 @@ def main(arguments: list[str] | None = None) -> None:
     """Play both rules on all problems, and print a table."""
     parser = argument_parser("which_regret", __doc__, 4, answers=60, functions=10)
     parser.add_argument("--half", choices=HALVES, default="confirming", help="of the functions")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="to play")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     found: dict[str, dict[str, list[np.ndarray]]] = {}
-    for label, name, problem in problems(options.half, options.functions):
+    for label, name, problem in problems(options.sets, options.half, options.functions):
         runs = range(options.seed, options.seed + (1 if label == "lists" else options.runs))
         each = [[play(rule, problem, options.answers, seed) for seed in runs] for rule in RULES]
         found.setdefault(label, {}).setdefault(name, []).append(np.mean(each, axis=1))
