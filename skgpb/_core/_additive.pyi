@@ -16,5 +16,10 @@ class RadialKernel:
     def contracted(self, first: int, A: np.ndarray) -> np.ndarray: ...
 
 def additive_covariances(
-    x: np.ndarray, y: np.ndarray, starts: np.ndarray, kind: int, share: float
+    X: np.ndarray,
+    Y: np.ndarray,
+    scale: np.ndarray,
+    starts: np.ndarray,
+    kind: int,
+    share: float,
 ) -> np.ndarray: ...

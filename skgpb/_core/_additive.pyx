@@ -251,16 +251,28 @@ cdef class RadialKernel:
         return out
 
 
-def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
+cdef double[:, ::1] scaled(const double[:, :] X, const double[::1] scale):
+    """Return the columns of X (n, n_columns), multiplied by ``scale``, as rows of an array."""
+    cdef double[:, ::1] x = np.empty((X.shape[1], X.shape[0]))
+    cdef Py_ssize_t i, k
+    for k in range(X.shape[1]):
+        for i in range(X.shape[0]):
+            x[k, i] = X[i, k] * scale[k]
+    return x
+
+
+def additive_covariances(const double[:, :] X, const double[:, :] Y, const double[::1] scale,
                          const Py_ssize_t[::1] starts, int kind, double share):
     """Return the covariances of all pairs of points.
 
     Parameters
     ----------
-    x : ndarray of shape (n_columns, n)
-        Coordinates of n points in units of the length scales of the kernels of single axes.
-    y : ndarray of shape (n_columns, m)
-        Coordinates of m other points in the same units.
+    X : ndarray of shape (n, n_columns)
+        Coordinates of n points.
+    Y : ndarray of shape (m, n_columns)
+        Coordinates of m other points.
+    scale : ndarray of shape (n_columns,)
+        Factors of the coordinates: inverse length scales of the kernels of single axes.
     starts : ndarray of shape (d,)
         First column of every axis, ascending from 0.
     kind : {0, 1, 2, 3}
@@ -272,20 +284,22 @@ def additive_covariances(const double[:, ::1] x, const double[:, ::1] y,
     -------
     K : ndarray of shape (n, m)
     """
-    cdef Py_ssize_t n = x.shape[1], m = y.shape[1], d = starts.shape[0], i, a
-    if x.shape[0] != y.shape[0] or not 0 <= kind <= 3:
-        raise ValueError("x and y must have the same columns, and kind be from 0 to 3")
+    cdef Py_ssize_t n = X.shape[0], m = Y.shape[0], d = starts.shape[0], i, a
+    if not X.shape[1] == Y.shape[1] == scale.shape[0] or not 0 <= kind <= 3:
+        raise ValueError("X and Y must have the columns of scale, and kind be from 0 to 3")
     for a in range(d):
-        if not (-1 if a == 0 else starts[a - 1]) < starts[a] < x.shape[0] or starts[0] != 0:
+        if not (-1 if a == 0 else starts[a - 1]) < starts[a] < X.shape[1] or starts[0] != 0:
             raise ValueError(
-                f"starts must ascend from 0 below {x.shape[0]}, got {np.asarray(starts)}"
+                f"starts must ascend from 0 below {X.shape[1]}, got {np.asarray(starts)}"
             )
     out = np.empty((n, m))
     if not (n and m and d):
         out[...] = 0.0
         return out
     cdef double[:, ::1] K = out
-    cdef RadialKernel kernel = RadialKernel(x, y, starts, kind, 0.0, share)
+    cdef RadialKernel kernel = RadialKernel(
+        scaled(X, scale), scaled(Y, scale), starts, kind, 0.0, share
+    )
     with nogil:
         for i in range(n):
             kernel.row(i, m, &K[i, 0])

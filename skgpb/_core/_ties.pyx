@@ -113,7 +113,7 @@ cdef bint are_tied(double score, double lower, double unit) noexcept nogil:
     return score - lower <= TIE * max(fabs(score) if isfinite(score) else 0.0, unit)
 
 
-def largest_first(scores, n):
+def largest_first(scores, Py_ssize_t n):
     """Return the indices of the n largest scores (without NaN), tied scores in their order.
 
     Examples
@@ -126,8 +126,22 @@ def largest_first(scores, n):
     if n >= len(scores):
         return np.argsort(-levelled(scores), kind="stable")
     cdef const double[:] view = np.asarray(scores, dtype=np.float64)
-    cdef double unit = largest_size(view), lowest = np.partition(scores, -n)[-n], low = INFINITY
-    cdef Py_ssize_t i
+    cdef Py_ssize_t[::1] best = np.empty(n + 1, dtype=np.intp)
+    cdef Py_ssize_t i, j, k = 0
+    cdef bint has_ties = False
+    for i in range(view.shape[0]):
+        if k <= n or view[i] > view[best[n]]:
+            k = min(k + 1, n + 1)
+            j = k - 1
+            while j > 0 and view[i] > view[best[j - 1]]:
+                best[j] = best[j - 1]
+                j -= 1
+            best[j] = i
+    cdef double unit = largest_size(view), lowest = view[best[n - 1]], low = INFINITY
+    for j in range(n):
+        has_ties = has_ties or are_tied(view[best[j]], view[best[j + 1]], unit)
+    if not has_ties:
+        return np.array(best[:n])
     # A score that ties with the smallest of the n largest may have to precede it.
     while lowest < low:
         low = lowest

@@ -19,7 +19,7 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.space import ParameterSpace, SeparateAxis, equal
 from skgpb.domains.value_ranges import representatives_within
-from skgpb.kernels._boxes import representatives
+from skgpb.kernels._boxes import grid_centers
 from skgpb.utils.validation import check_inside
 
 __all__ = ["Arm", "PointsQuery", "Query", "Region"]
@@ -82,7 +82,10 @@ class Query(ABC):
 
     def __post_init__(self) -> None:
         """Freeze the fields of a class of :func:`with_fields`."""
-        self.freeze(**{name: getattr(self, name) for name in self.arguments})
+        for name in self.arguments:
+            if isinstance(value := getattr(self, name), np.ndarray):
+                value.flags.writeable = False
+        self.freeze()
 
     def with_names(self, space: ParameterSpace | None) -> Self:
         """Attach the names of the sides, and return the query.
@@ -129,7 +132,7 @@ class Query(ABC):
         """Return points (S, d) that represent a box: ``counts`` along each side, or all values."""
         if self._space is not None and self._space.uses_columns:
             return representatives_within(self._space, lower, upper, counts)
-        return representatives(lower, upper, counts)
+        return grid_centers(lower.tolist(), upper.tolist(), counts)
 
     @property
     def has_names(self) -> bool:
@@ -495,21 +498,19 @@ class Arm(Query):
         return lower[np.newaxis] if counts is None else self._spread(lower, upper, counts)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._members is not None:
+            return self.points.min(axis=0), self.points.max(axis=0)
         lower, upper = self.layout.corners(self.descriptor[np.newaxis])
         return lower[0], upper[0]
 
     @property
     def lower(self) -> np.ndarray:
         """Lower corner, shape (d,)."""
-        if self._members is not None:
-            return self.points.min(axis=0)
         return self._corners()[0]
 
     @property
     def upper(self) -> np.ndarray:
         """Upper corner, shape (d,)."""
-        if self._members is not None:
-            return self.points.max(axis=0)
         return self._corners()[1]
 
     @property
@@ -520,7 +521,7 @@ class Arm(Query):
     @property
     def box(self) -> np.ndarray:
         """Box [lower, upper], shape (2 d,)."""
-        return np.concatenate([self.lower, self.upper])
+        return np.concatenate(self._corners())
 
     # -- attributes -------------------------------------------------------------------------
 
@@ -833,7 +834,7 @@ class ArmSet:
         if len(row_set) != 1:
             return -1
         # The last column distinguishes nearly all of them; the first ones have contexts.
-        near = np.flatnonzero(self.rows[:, -1] == row_set[0, -1])
+        near = (self.rows[:, -1] == row_set[0, -1]).nonzero()[0]
         equal = near[(self.rows[near] == row_set).all(axis=1)]
         return int(equal[0]) if len(equal) else -1
 

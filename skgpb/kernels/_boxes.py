@@ -94,7 +94,11 @@ def representatives(
         )
     if not all(-np.inf < a <= b < np.inf for a, b in zip(low, high, strict=True)):
         raise ValueError(f"a box needs finite lower <= upper, got {lower!r} and {upper!r}.")
-    counts = axis_counts(n_representatives, len(low), "n_representatives")
+    return grid_centers(low, high, axis_counts(n_representatives, len(low), "n_representatives"))
+
+
+def grid_centers(low: list[float], high: list[float], counts: tuple[int, ...]) -> np.ndarray:
+    """Return :func:`representatives` of valid corners and numbers of points."""
     axes = []
     for a, b, s in zip(low, high, counts, strict=True):
         s = s if b > a else 1

@@ -10,6 +10,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from numbers import Real
@@ -139,14 +140,15 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
         """
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-        starts = self._check_parameters(X)
+        covariances = self.compiled(X.shape[1])
         if not eval_gradient:
             other = X if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64))
             if other.shape[1] != X.shape[1]:
                 raise ValueError(f"Y must have the {X.shape[1]} columns of X, got {other.shape[1]}")
-            return self._values(X, other, starts)
+            return covariances(X, other)
         if Y is not None:
             raise ValueError("eval_gradient=True is accepted only with Y=None.")
+        starts = self.first_columns(X.shape[1])
         d = len(starts)
         whole, axes = self.parts(d)
         share, widths = self.main_effects / d, np.diff(starts, append=X.shape[1])
@@ -173,17 +175,25 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
         """Return the length scales (d,)."""
         return np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), (d,))
 
-    def _values(self, X: np.ndarray, Y: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """Return the covariances (n, m)."""
+    def compiled(self, n_columns: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Validate the present hyperparameters; return the kernel as a function of X and Y.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number of columns of X and Y, which the function does not validate.
+        """
+        starts = self._check_parameters(n_columns)
         d = len(starts)
-        scale = sqrt(d) / np.asarray(self.length_scale, dtype=np.float64).reshape(-1, 1)
-        if len(scale) > 1 and d < X.shape[1]:
-            scale = scale.repeat(np.diff(starts, append=X.shape[1]), axis=0)
-        x, y = (np.ascontiguousarray(Z.T * scale) for Z in (X, Y))
+        scale = (sqrt(d) / self._scales(d)).repeat(np.diff(starts, append=n_columns))
         kind, share = MATERN[self.nu], self.main_effects / d
-        if len(Y) < SHORT_ROW < len(X):  # rows are computed one by one
-            return np.ascontiguousarray(additive_covariances(y, x, starts, kind, share).T)
-        return additive_covariances(x, y, starts, kind, share)
+
+        def covariances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+            if len(Y) < SHORT_ROW < len(X):  # rows are computed one by one
+                return np.ascontiguousarray(covariances(Y, X).T)
+            return additive_covariances(X, Y, scale, starts, kind, share)
+
+        return covariances
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the diagonal of ``self(X)``, shape (n,)."""
@@ -214,9 +224,9 @@ class AdditiveMatern(StationaryKernelMixin, Kernel):
             f"steps of at most 1; got {self.groups!r}"
         )
 
-    def _check_parameters(self, X: np.ndarray) -> np.ndarray:
+    def _check_parameters(self, n_columns: int) -> np.ndarray:
         """Return the first column of every feature; raise ValueError for wrong parameters."""
-        starts = self.first_columns(X.shape[1])
+        starts = self.first_columns(n_columns)
         d = len(starts)
         for name, shapes in (("length_scale", ((), (1,), (d,))), ("main_effects", ((),))):
             value = getattr(self, name)

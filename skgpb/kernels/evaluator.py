@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product
 
 from skgpb.kernels._random_effect import of_f
 from skgpb.kernels._white import contains_white_noise, noise_of_points
@@ -140,6 +140,11 @@ class PlainEvaluator:
     def __init__(self, kernel: Kernel, origin: np.ndarray | None = None) -> None:
         self.kernel = kernel
         self.origin = origin
+        # Speed: scikit-learn's product would fill an array with a constant factor.
+        scaled = type(kernel) is Product and type(kernel.k1) is ConstantKernel
+        self._factor: Any = kernel.k1.constant_value if scaled else 1.0
+        self._base: Kernel = kernel.k2 if scaled else kernel
+        self._covariances: Callable[..., Any] | None = None
 
     @cached_property
     def _white(self) -> bool:
@@ -155,16 +160,23 @@ class PlainEvaluator:
 
     def cross(self, E: np.ndarray, F: np.ndarray) -> np.ndarray:
         """Return the covariances (n, m)."""
-        K = self.kernel(relative(E, self.origin), relative(F, self.origin))
-        K = np.asarray(K, dtype=np.float64, order="C")
+        if self._covariances is None:
+            compiled = getattr(self._base, "compiled", None)
+            self._covariances = self._base if compiled is None else compiled(E.shape[1])
+        K = self._covariances(relative(E, self.origin), relative(F, self.origin))
+        K = np.asarray(self._times_factor(K), dtype=np.float64, order="C")
         check_covariances(self.kernel, K, (len(E), len(F)))
         return K
 
     def diag(self, E: np.ndarray) -> np.ndarray:
         """Return the variances (n,)."""
-        total = np.array(self.kernel.diag(relative(E, self.origin)), dtype=np.float64)
+        variances = self._times_factor(self._base.diag(relative(E, self.origin)))
+        total = np.array(variances, dtype=np.float64)
         check_covariances(self.kernel, total, (len(E),))
         return total - self.noise(E) if self._white else total
+
+    def _times_factor(self, values: Any) -> Any:
+        return values if self._factor == 1.0 else np.multiply(values, self._factor)
 
     def noise(self, E: np.ndarray) -> np.ndarray:
         """Return k(x, x) minus k(x, copy of x), for each row (n,)."""

@@ -143,6 +143,8 @@ class GPOOOptimizer(PartitionSearch):
     def _small_cells(self) -> list[int]:
         """Nodes of the cells that have fewer than ``min_members`` rows by their counts."""
         run = self.run_
+        if not run.rows:
+            return []  # fast path: called three times in a round
         few = [query for query, n in run.rows.items() if n < run.params.min_members]
         return [node for node in map(self.domain_.node_of, few) if node >= 0]
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer, KGOptimizer, defaults
 from skgpb.domains import Cells
 from skgpb.kernels import AdditiveMatern
+from skgpb.kernels.evaluator import evaluator_of
 
 X = np.random.default_rng(0).random((9, 3))
 
@@ -138,3 +139,19 @@ def test_a_sum_of_main_effects_is_learned_from_few_answers():
     new = np.random.default_rng(0).random((500, 6))
     assert np.std(optimizer.predict(new) - f(new)) < 0.05 * np.std(f(new))
     assert optimizer._model.process.kernel.k2.main_effects > 10.0
+
+
+@pytest.mark.parametrize("kernel", [AdditiveMatern([0.3, 0.6]), RBF(0.3)])
+def test_an_evaluator_multiplies_by_a_constant_factor_as_scikit_learn_does(kernel):
+    X, Y = np.random.default_rng(0).random((2, 20, 2))
+    product = ConstantKernel(2.3) * kernel
+    evaluator = evaluator_of(product, 2)
+    for few in (X, X[:2]):  # rows of few columns are computed the other way round
+        assert_array_equal(evaluator.cross(Y, few), product(Y, few))
+    assert_array_equal(evaluator.diag(X), product.diag(X))
+
+
+def test_an_evaluator_validates_the_parameters():
+    evaluator = evaluator_of(ConstantKernel(2.3) * AdditiveMatern([0.3, -0.6]), 2)
+    with pytest.raises(ValueError, match="length_scale must be a positive number"):
+        evaluator.cross(np.zeros((1, 2)), np.ones((1, 2)))
