@@ -475,8 +475,10 @@ def test_an_outcome_at_a_limit_is_within_it_and_one_limit_is_enough_to_be_beyond
     optimizer = EIOptimizer(bounds=[(0, 1)], limits=limits, random_state=0)
     for answer, acid in [(1.0, 0.2), (2.0, 0.9), (3.0, 0.19), (4.0, 0.91)]:
         optimizer.tell(optimizer.ask(), answer, outcomes={"acid": acid, "heat": 1.2})
+    with pytest.warns(LimitWarning):  # what was not measured is not beyond
+        optimizer.tell(optimizer.ask(), 2.5)
     shown = RegretDisplay.from_optimizer(optimizer, kind="best").regret
-    assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0])
+    assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0, 2.5])
 
 
 @pytest.mark.slow
