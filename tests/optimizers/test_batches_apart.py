@@ -3,10 +3,12 @@
 import io
 import pickle
 
+import cases
 import numpy as np
 import pytest
 from cases import CASES, make_indirect
 from scipy.stats import loguniform
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, defaults
 from skgpb.domains import Cells
@@ -149,6 +151,34 @@ def test_much_noise_makes_repeats_worth_asking(monkeypatch):
         opt = EIOptimizer(bounds=CUBE[:2], alpha=25.0, random_state=0).fit(X, y)
         batches.append(opt.ask(4))
     assert batches[0] == batches[1]
+
+
+def test_of_the_queries_that_leave_enough_to_learn_the_best_is_asked():
+    """By plain algebra: the share of a variance that is left once pending queries are answered."""
+    arms, alpha, told = np.linspace(0.0, 1.0, 60)[:, None], 0.02, [3, 17, 30, 44, 52]
+    kernel, elsewhere = RBF(0.12), 0
+
+    def variances(seen, noises):
+        known = np.linalg.solve(kernel(arms[seen]) + np.diag(noises), kernel(arms[seen], arms))
+        return 1.0 - np.einsum("ij,ij->j", kernel(arms[seen], arms), known)
+
+    for cls, kind in ((EIOptimizer, "value"), (KGOptimizer, "information"), (GPUCBOptimizer, None)):
+        name = "queries" if cls is KGOptimizer else "arms"
+        opt = cls(kernel, alpha=alpha, random_state=0, **{name: arms})
+        opt.tell(arms[told], waves(arms[told]) + 2.0)
+        opt.tell(opt.ask(), None)  # a failure is pending for a while
+        opt.ask()
+        for _ in range(5):
+            score, pending = cases.scores(opt), [query.index for query in opt.run_.pending]
+            noises = defaults.PENDING_NOISE.get(kind, 1.0) * np.full(len(pending), alpha)
+            left = variances(told + pending, np.append(np.full(5, alpha), noises))
+            left /= variances(told, np.full(5, alpha))
+            free = ~np.isin(np.arange(60), pending)
+            enough = left >= defaults.LEFT_TO_LEARN.get(kind, 0.0) * left[free].max()
+            best = np.argmax(np.where(free & enough, score, -np.inf))
+            elsewhere += best != np.argmax(np.where(free, score, -np.inf))
+            assert opt.ask(another=True).index == best, kind
+    assert elsewhere > 3
 
 
 def test_a_query_beside_a_pending_one_is_better_than_one_beyond_a_limit():
