@@ -2,6 +2,8 @@
 
 import io
 import pickle
+import warnings
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from scipy.stats import loguniform
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.domains import Box, Steps
-from skgpb.exceptions import ParameterWarning
+from skgpb.exceptions import ParameterWarning, PendingWarning
 
 pytestmark = pytest.mark.one_in(4)
 
@@ -129,6 +131,44 @@ def test_ask_returns_only_those_pending_queries_that_may_be_asked_now():
     now = opt.ask(6)
     assert [query.params for query in now[: len(possible)]] == [q.params for q in possible]
     assert all(query.params["salt"] in "AC" for query in now)
+
+
+class Begins(Executor):
+    """It evaluates the first query at once and begins no other."""
+
+    def __init__(self):
+        self.given = []
+
+    def submit(self, function, *arguments):
+        self.given.append(arguments)
+        future = Future()
+        if len(self.given) == 1:
+            future.set_result(function(*arguments))
+        return future
+
+
+def test_a_run_goes_on_with_the_queries_of_one_before_the_change():
+    opt, evaluated = played(GPUCBOptimizer, 5), []
+    opt.run(
+        lambda query: reward(query.params), 9, n_jobs=3, executor=Begins(), callback=lambda _: True
+    )
+    left = [query.params for query in opt.pending_]
+    opt.set_params(bounds={**SIDES, "salt": ["A", "B", "C", "D"], "heat": (0, 90)})
+    opt.run(lambda query: evaluated.append(query.params) or reward(query.params), 3)
+    assert len(left) == 2 and evaluated[:2] == left and evaluated[2] not in left
+
+
+def test_answers_of_two_workers_to_one_query_are_noticed_after_the_change():
+    opt = played(GPUCBOptimizer, 5)
+    query, other = opt.ask(2)
+    assert opt.ask() == query
+    opt.set_params(bounds={**SIDES, "heat": (0, 90)})
+    opt.tell(query, 1.0)
+    with pytest.warns(PendingWarning, match="several answers"):
+        opt.tell(query, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PendingWarning)
+        opt.tell(other, 1.0).tell(other, 1.0)
 
 
 def test_outcomes_blocks_and_noise_of_old_answers_are_kept():

@@ -452,3 +452,11 @@ def test_the_side_of_a_region_has_names_only_where_sides_have():
     search = GPOOOptimizer(bounds=[(0, 1)]).tell([[0.5]], [1.0])
     with pytest.raises(ValueError, match="side must be a number or several"):
         search.recommend(side={"x": 0.1})
+
+
+def test_no_region_is_longer_than_the_box_wherever_that_is():
+    search = GPOOOptimizer(bounds=[(5, 6), (-9, -7)]).tell([[5.5, -8]], [1.0])
+    assert search.recommend(side=[1, 2]).lower.tolist() == [5.0, -9.0]
+    for side in ([1.5, 1], [1, 2.5], 1.5):
+        with pytest.raises(ValueError, match=r"no longer than the box.* \[1.0, 2.0\], got"):
+            search.recommend(side=side)
