@@ -207,6 +207,17 @@ def test_lists_and_constraints():
     assert x + 0.5 * (level == "c") <= 1.0 and x + y + 0.2 * (level == "c") > 1.3
 
 
+def test_a_kernel_of_the_user_is_learned_for_outcomes_as_for_the_reward():
+    for optimizer, learns in (("fmin_l_bfgs_b", True), (None, False), ("consistent", False)):
+        search = GPUCBOptimizer(
+            RBF(2.0), bounds=[(0, 1)], alpha=0.01, limits=LIMITS, optimizer=optimizer
+        )
+        for x in np.linspace(0, 1, 9):
+            search.tell([x], x, outcomes={"heat": np.sin(9 * x), "acid": None})
+        kernel = cases.outcome_model(search, "heat").process.kernel
+        assert (kernel.theta != np.log(2.0)).all() == learns
+
+
 def test_what_is_known_to_be_beyond_is_never_recommended():
     arms = np.linspace(0, 1, 11)[:, np.newaxis]
     optimizer = EIOptimizer(arms=arms, limits={"heat": (None, 0.75)}, random_state=0)

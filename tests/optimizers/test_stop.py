@@ -171,6 +171,21 @@ def test_recommendation_needs_few_of_the_regions_known(name, caution, monkeypatc
     assert found == opt.recommend(caution=caution)
 
 
+def test_where_there_are_many_regions_the_most_promising_are_refined():
+    opt = GPOOOptimizer(
+        RBF(0.15), bounds=[(0, 1)] * 2, alpha=1e-4, max_depth=12, expansion="after"
+    )
+    peak = np.array([0.3, 0.7])
+    for x in np.random.default_rng(0).random((60, 2)):
+        opt.tell([x], 9.0 * np.exp(-20.0 * ((x - peak) ** 2).sum()))
+    row_sets = opt._comparison(opt.recommend()).row_sets()[:-1]
+    corners = np.concatenate(row_sets).reshape(len(row_sets), 2, 2)
+    volumes = np.prod(corners[:, 1] - corners[:, 0], axis=1)
+    finest = corners[volumes < 2.0 * volumes.min()].mean(axis=1)
+    assert volumes.min() < 1e-3 and len(row_sets) > 400
+    assert (np.linalg.norm(finest - peak, axis=1) < 0.1).all()
+
+
 def test_minimised_rewards_have_the_same_gap():
     up, down = MAKERS["arms"](), MAKERS["arms"]().set_params(direction="minimize")
     answer, same = noisy(), noisy()

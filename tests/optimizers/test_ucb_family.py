@@ -134,6 +134,13 @@ def test_lean_and_full_covariance_agree():
                 optimizer.tell(arm, f(arm))
 
 
+def test_covariances_that_do_not_fit_into_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.round.FULL_AT_MOST", len(ARMS) - 1)
+    with pytest.raises(ValueError, match=r"covariance='full' would keep 100 x 100 covariances"):
+        make("urgp_sum", covariance="full").ask()
+    make("urgp_sum", covariance="auto").ask()
+
+
 # Parts that users exchange -----------------------------------------------------------------------
 
 
