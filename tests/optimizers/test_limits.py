@@ -508,6 +508,21 @@ def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     assert f"and {result.fun:.6g} of the recommendation" in said and said in str(result)
 
 
+@pytest.mark.parametrize("n_compared", [100, 3])
+def test_of_many_queries_the_best_by_one_model_are_compared(n_compared, monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.search.N_COMPARED", n_compared)
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, direction="minimize", random_state=0)
+    X = np.random.default_rng(0).random((14, 2))
+    optimizer.tell(X, 5.0 - np.array([value(x) for x in X]))
+    queries = optimizer.run_.told_queries()
+    means = optimizer.predict_query(queries)
+    best, worst = queries[means.argmin()], queries[means.argmax()]
+    query, found = optimizer._better_predicted_query(worst, queries)
+    assert query == best
+    assert_allclose(found, [means.min(), means.max()])
+    assert optimizer._better_predicted_query(best, queries) is None
+
+
 def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
     play(optimizer, 25)

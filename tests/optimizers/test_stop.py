@@ -435,6 +435,12 @@ def test_intervals_are_asked_only_of_those_that_have_them():
         Stop(0.5, 0.05, bound="bounds")
 
 
+def test_the_rule_says_nothing_of_a_search_that_it_cannot_judge():
+    opt = StoOOOptimizer(bounds=[(0, 1)])
+    opt.tell(opt.ask(), 0.5)
+    assert Stop(0.5).decide(opt) == ""
+
+
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan, True, "much"])
 def test_epsilon_is_a_positive_number(epsilon):
     with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
