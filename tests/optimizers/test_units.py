@@ -12,6 +12,7 @@ from skgpb import (
     CMESOptimizer,
     CMETSOptimizer,
     CombinatorialBandit,
+    ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
     GPOOOptimizer,
@@ -115,6 +116,10 @@ WHATEVER = {
     "cells in contexts": lambda factor, offset: KGOptimizer(
         queries=Cells([0.3, 0.2]), targets=Cells(0.2), n_initial=2, **CONTEXTS
     ),
+    "a tree in contexts": lambda factor, offset: ContextualGPTreeOptimizer(
+        context_bounds=[(0.0, 1.0)], horizon=20, **BOX
+    ),
+    "failures": lambda factor, offset: GPUCBOptimizer(arms=ARMS, n_initial=6, random_state=0),
     "CMETS": lambda factor, offset: CMETSOptimizer(max_depth=3, n_points=40, n_initial=3, **BOX),
     "campaigns": lambda factor, offset: CombinatorialBandit(
         [GPUCBOptimizer(arms=ARMS[::5]), DAGPUCBOptimizer(arms=ARMS[::5])], 1.3, random_state=0
@@ -128,8 +133,8 @@ WHATEVER = {
 def everything(make, factor, offset):
     """Return what a run asks, recommends and predicts, all in the units of factor 1, offset 0."""
     optimizer, found = make(factor, offset), []
-    contexts = hasattr(optimizer, "context_bounds") and optimizer.context_bounds is not None
-    for i in range(5):
+    contexts, fails = getattr(optimizer, "context_bounds", None), make is WHATEVER["failures"]
+    for i in range(10 if fails else 5):
         batch = optimizer.ask(2, context=[0.3 * (i % 3)]) if contexts else optimizer.ask(2)
         for j, query in enumerate(batch):
             x = np.ravel(query.a if hasattr(query, "a") else query.points)
@@ -137,6 +142,8 @@ def everything(make, factor, offset):
             value = factor * (np.sin(5.0 * x).mean() + 0.1 * np.sin(1e4 * (2 * i + j))) + offset
             if hasattr(query, "arms"):
                 optimizer.tell(query, [value, offset - 0.5 * (value - offset)])
+            elif fails and x[0] < 0.4:
+                optimizer.tell(query, None)
             elif getattr(optimizer, "limits", None):
                 optimizer.tell(query, value, outcomes={"heat": factor * x.mean() / 2 + offset})
             else:
@@ -149,7 +156,7 @@ def everything(make, factor, offset):
     if optimizer._can_bound_gap:
         gain = optimizer._comparison(best).expected_gain(0.01 * factor**2, 2)
         found.append(np.array([optimizer.gap(), gain]) / factor)
-    if not (hasattr(optimizer, "optimizers") or getattr(optimizer, "limits", None)):
+    if not (fails or hasattr(optimizer, "optimizers") or getattr(optimizer, "limits", None)):
         found.append(optimizer.recommend(side=0.25, **there).lower)
     return found
 
