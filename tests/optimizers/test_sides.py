@@ -29,6 +29,7 @@ from skgpb import (
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import CellAverage, WindowMean
 from skgpb.optimizers import Search
+from skgpb.optimizers._places import place_best_cell
 from skgpb.plotting import PosteriorDisplay, RegretDisplay
 
 SIDES = {
@@ -460,3 +461,30 @@ def test_no_region_is_longer_than_the_box_wherever_that_is():
     for side in ([1.5, 1], [1, 2.5], 1.5):
         with pytest.raises(ValueError, match=r"no longer than the box.* \[1.0, 2.0\], got"):
             search.recommend(side=side)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_best_place_of_a_cell_is_found_wherever_it_is(d):
+    bounds, sides = np.array([[-2.0, 1.0], [3.0, 3.5]])[:d], np.array([0.3, 0.1])[:d]
+    extent, nothing = bounds[:, 1] - bounds[:, 0], np.empty((0, d))
+
+    def best(at, width, seen=nothing, sides=sides):
+        peak = bounds[:, 0] + np.array(at[:d]) * extent
+
+        def worth(cells):
+            away = [(cell.mean(axis=0) - peak) / (width * extent) for cell in cells]
+            return np.exp(-np.sum(np.square(away), axis=1))
+
+        found = place_best_cell(worth, seen, bounds, sides)
+        assert_allclose(found.upper - found.lower, sides)
+        return (found.center - bounds[:, 0]) / extent, peak
+
+    inside, (low, high) = [0.37, 0.71], 0.5 * sides / extent * np.array([[1.0], [-1.0]]) + [[0], [1]]
+    assert_allclose(best(inside, 0.3)[0], inside[:d], atol=1e-4)
+    assert_allclose(best([-0.2, 1.3], 0.5)[0], [low[0], high[-1]][:d], atol=1e-12)
+    # A peak that no place on a grid meets, beside a point that was seen.
+    _, peak = best(inside, 1e-4)
+    beside, _ = best(inside, 1e-4, np.array([peak + 1e-4 * extent]))
+    assert_allclose(beside, inside[:d], atol=1e-5)
+    whole = np.where(np.arange(d) == 0, extent, sides)
+    assert_allclose(best(inside, 0.3, sides=whole)[0], [0.5, 0.71][:d], atol=1e-4)
