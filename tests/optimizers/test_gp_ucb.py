@@ -240,7 +240,9 @@ def test_no_query_is_far_once_all_are_near():
             np.testing.assert_array_equal(steps.acquisition(round), bound)
 
 
-@pytest.mark.parametrize("sets", [{"arms": np.linspace(0, 1, 40)[:, None]}, {"queries": Cells(0.1)}])
+@pytest.mark.parametrize(
+    "sets", [{"arms": np.linspace(0, 1, 40)[:, None]}, {"queries": Cells(0.1)}]
+)
 def test_among_arms_and_cells_no_query_is_asked_because_it_is_far(sets):
     given = {"regret": "simple", "alpha": 0.01, "n_initial": 4, "n_candidates": 30}
     optimizer = GPUCBOptimizer(bounds=None if "arms" in sets else [(0, 1)], **given, **sets)

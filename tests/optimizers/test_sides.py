@@ -479,7 +479,10 @@ def test_the_best_place_of_a_cell_is_found_wherever_it_is(d):
         assert_allclose(found.upper - found.lower, sides)
         return (found.center - bounds[:, 0]) / extent, peak
 
-    inside, (low, high) = [0.37, 0.71], 0.5 * sides / extent * np.array([[1.0], [-1.0]]) + [[0], [1]]
+    inside, (low, high) = (
+        [0.37, 0.71],
+        0.5 * sides / extent * np.array([[1.0], [-1.0]]) + [[0], [1]],
+    )
     assert_allclose(best(inside, 0.3)[0], inside[:d], atol=1e-4)
     assert_allclose(best([-0.2, 1.3], 0.5)[0], [low[0], high[-1]][:d], atol=1e-12)
     # A peak that no place on a grid meets, beside a point that was seen.

@@ -172,9 +172,7 @@ def test_recommendation_needs_few_of_the_regions_known(name, caution, monkeypatc
 
 
 def test_where_there_are_many_regions_the_most_promising_are_refined():
-    opt = GPOOOptimizer(
-        RBF(0.15), bounds=[(0, 1)] * 2, alpha=1e-4, max_depth=12, expansion="after"
-    )
+    opt = GPOOOptimizer(RBF(0.15), bounds=[(0, 1)] * 2, alpha=1e-4, max_depth=12, expansion="after")
     peak = np.array([0.3, 0.7])
     for x in np.random.default_rng(0).random((60, 2)):
         opt.tell([x], 9.0 * np.exp(-20.0 * ((x - peak) ** 2).sum()))
