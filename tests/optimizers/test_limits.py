@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from math import inf, prod
+from types import SimpleNamespace
 
 import cases
 import numpy as np
@@ -28,10 +29,13 @@ from skgpb.domains import Box
 from skgpb.exceptions import LimitWarning
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
+    Feasibility,
     OutcomeConstraints,
     probability_between,
+    with_means,
 )
 from skgpb.plotting import RegretDisplay
+from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.exactness import with_smoothness
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
@@ -531,6 +535,44 @@ def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     best = kept[int(optimizer.predict_query(kept).argmax())]
     assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]
     assert optimizer._prediction_note(best) == {}
+
+
+@pytest.mark.parametrize("best", [None, 0.3])
+def test_means_are_worth_what_is_left_of_them_by_failures_and_limits(best):
+    gp = GaussianProcess(RBF(0.1), n_columns=1)
+    for x, y in ((0.0, -2.0), (1.0, 1.0)):
+        gp.observe(np.array([[x]]), y, noise=0.01)
+    rows, means = np.linspace(0, 1, 6)[:, np.newaxis], np.array([-1.0, 0.2, 0.4, 0.4, 2.0, 0.0])
+    p, q = np.array([0.5, 0.5, 0.5, 1e-4, 1.0, 0.0]), np.array([1.0, 0.5, 0.5, 1.0, 0.1, 0.5])
+    limits = SimpleNamespace(
+        weights=lambda _: p,
+        base=lambda _: best,
+        hopeless_mask=lambda _: p < 0.4,
+        feasible_mask=lambda _: p > 0.4,
+    )
+    chances = SimpleNamespace(
+        weights=lambda _: q,
+        depends_on_query=True,
+        hopeless_mask=lambda _: q < 0.2,
+        feasible_mask=lambda _: q > 0.2,
+    )
+    feasibility = Feasibility(chances, limits, gp)
+    # An improvement upon the best that is feasible counts from there, all else from the worst.
+    base = np.where((p > 0.1) & (means > 0.3), 0.3 if best else -2.0, -2.0)
+    within = base + p * (means - base)
+    utility = feasibility.utility()
+    assert_allclose(utility.of(rows, means, True), within)
+    assert_allclose(utility.of(rows, means, False), -2.0 + q * (within + 2.0))
+    assert utility.n_probes > 0 == Feasibility(chances, None, gp).utility().n_probes
+    assert_allclose(Feasibility(chances, None, gp).utility().of(rows, means, True), means)
+    both = with_means(utility, lambda rows: 10.0 * rows[:, 0])
+    assert_allclose(both.of(rows, means, True), utility.of(rows, 10.0 * rows[:, 0], True))
+    assert_array_equal(feasibility.hopeless_mask(rows), (p < 0.4) | (q < 0.2))
+    assert_array_equal(feasibility.feasible_mask(rows), (p > 0.4) & (q > 0.2))
+    masked = feasibility.mask_hopeless(means, rows)
+    assert_array_equal(masked, np.where((p < 0.4) | (q < 0.2), -inf, means))
+    without = Feasibility(None, None, gp)
+    assert without.utility() is without.feasible_mask is None
 
 
 # -- outcomes that are yes or no -------------------------------------------------------------------
