@@ -30,6 +30,7 @@ from skgpb.exceptions import LimitWarning
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
     Feasibility,
+    NumberWithinEnds,
     OutcomeConstraints,
     probability_between,
     with_means,
@@ -573,6 +574,27 @@ def test_means_are_worth_what_is_left_of_them_by_failures_and_limits(best):
     assert_array_equal(masked, np.where((p < 0.4) | (q < 0.2), -inf, means))
     without = Feasibility(None, None, gp)
     assert without.utility() is without.feasible_mask is None
+
+
+def test_a_number_has_the_moments_and_the_probability_of_a_mixture():
+    rows, (m, s) = np.zeros((3, 1)), np.array([[[0.0, 1.0, 9.0], [1.0, 2.0, 9.0]], [[1, 2, 1]] * 2])
+    processes = [
+        SimpleNamespace(moments=lambda _, std, i=i: (m[i], s[i]), scale=4.0) for i in range(2)
+    ]
+    number = NumberWithinEnds(-0.5, 1.5, processes, [0.3, 0.7])
+    mean, std = number.moments(rows)
+    assert_allclose(mean, 0.3 * m[0] + 0.7 * m[1])
+    assert_allclose(std**2, 0.3 * (s[0] ** 2 + m[0] ** 2) + 0.7 * (s[1] ** 2 + m[1] ** 2) - mean**2)
+    held = norm.cdf((1.5 - m) / s) - norm.cdf((-0.5 - m) / s)
+    assert_allclose(number.probability(rows), [0.3, 0.7] @ held)
+    assert_allclose(number.excess(rows), [0.0, 0.2 / 4, 7.5 / 4])
+    below = NumberWithinEnds(9.5, 10.0, processes, [0.3, 0.7])
+    assert_allclose(below.excess(rows), (9.5 - mean) / 4.0)
+    both = OutcomeConstraints([number, below])
+    assert_allclose(both.probability(rows), number.probability(rows) * below.probability(rows))
+    assert both.nearest(rows) == np.argmax(both.probability(rows)) == 1
+    far = OutcomeConstraints([NumberWithinEnds(-99.0, -98.0, processes, [0.3, 0.7])])
+    assert far.nearest(rows) == 0 and (far.weights(rows) == 1e-9).all()
 
 
 # -- outcomes that are yes or no -------------------------------------------------------------------
