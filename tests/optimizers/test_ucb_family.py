@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import cases
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
 
-from skgpb.domains.arms import Arm
+from skgpb import defaults
+from skgpb.domains.arms import Arm, ArmSet, Layout
 from skgpb.exceptions import ParameterWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
@@ -31,7 +33,7 @@ from skgpb.optimizers import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.optimizers._sets import PosteriorIncumbents
+from skgpb.optimizers._sets import PosteriorIncumbents, best_places, mask_infeasible_means
 
 KERNELS = {"linear": DotProduct(0.0), "RBF": RBF(1.0), "Matern": Matern(0.2, nu=1.5)}
 ARMS = np.linspace(0, 1, 100)[:, None]
@@ -602,6 +604,33 @@ def test_candidates_follow_the_posterior_without_the_noise_of_answers():
     incumbents = PosteriorIncumbents(arms, gp, optimistic=False, utility=None)
     points, values = incumbents.values()
     np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
+    # Of an average no single point is known.
+    optimizer.tell([[0.11], [0.42]], 0.3).tell([0.57], 0.2).tell([[0.3], [0.77], [0.9]], 0.1)
+    points, values = PosteriorIncumbents(arms, gp, optimistic=False, utility=None).values()
+    asked = len(points) - len(arms.rows)
+    assert points[asked - 1] == 0.57 and not np.isin([0.11, 0.42, 0.3, 0.77], points[:asked]).any()
+    np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
+
+
+def test_the_best_places_are_those_of_means_and_of_bounds_in_turn():
+    rng = np.random.default_rng(0)
+    points = np.repeat(rng.random((30, 2)), 2, axis=0)  # each place twice
+    arms = ArmSet(points, np.array([[0.0, 1.0]] * 2), Layout(2))
+    means, spread = rng.random(60), rng.random(60)
+    bounds = means + defaults.FOLLOWED_OPTIMISM * spread
+    for ranked, given in (([means], None), ([means, bounds], spread)):
+        orders = [np.argsort(-each) for each in ranked]
+        places = [tuple(points[order[i]]) for i in range(60) for order in orders]
+        expected = list(dict.fromkeys(places))[: defaults.N_CENTERS]
+        np.testing.assert_array_equal(best_places(arms, means, given), expected)
+
+
+def test_no_infeasible_target_has_the_largest_mean():
+    arms, means = SimpleNamespace(rows=np.arange(4)), np.array([0.2, 5.0, 0.5, 0.1])
+    found, possible = mask_infeasible_means(arms, means, lambda rows: rows % 3 == 0)
+    assert found.argmax() == 0 and (found[1:3] < 0.1).all() and possible is not None
+    found, possible = mask_infeasible_means(arms, means, lambda rows: rows > 9)
+    assert found is means and possible is None
 
 
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, IGPUCBOptimizer])
