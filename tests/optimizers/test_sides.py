@@ -26,6 +26,7 @@ from skgpb import (
     IndirectEIOptimizer,
     StoOOOptimizer,
 )
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import CellAverage, WindowMean
 from skgpb.optimizers import Search
@@ -491,3 +492,24 @@ def test_the_best_place_of_a_cell_is_found_wherever_it_is(d):
     assert_allclose(beside, inside[:d], atol=1e-5)
     whole = np.where(np.arange(d) == 0, extent, sides)
     assert_allclose(best(inside, 0.3, sides=whole)[0], [0.5, 0.71][:d], atol=1e-4)
+
+
+def test_the_best_runs_of_many_values_are_found_with_the_best_place_beside_them():
+    """Of 68 times 56 runs a part is compared first, then those beside the best, and those seen."""
+    space = ParameterSpace.from_bounds({"n": range(70), "m": range(60), "x": (0.0, 5.0)}, "bounds")
+    seen = [space.point({"n": n, "m": m, "x": x}) for n, m, x in ((3, 5, 0.2), (61, 50, 4.2))]
+
+    def best(n, m, x, width, seen):
+        peak, extent = space.point({"n": n, "m": m, "x": x}), np.ptp(space.bounds, axis=1)
+
+        def worth(cells):
+            away = [(cell.mean(axis=0) - peak) / (width * extent) for cell in cells]
+            return np.exp(-np.sum(np.square(away), axis=1))
+
+        sides = np.array([3.0, 5.0, 0.5])
+        found = place_best_cell(worth, np.array(seen), space.bounds, sides, space).params
+        return found["n"][1], found["m"][2], np.mean(found["x"])
+
+    assert best(37, 12, 2.15, 0.4, seen[:1]) == pytest.approx((37, 12, 2.15), abs=1e-4)
+    assert best(68, 58, 4.9, 0.4, seen[:1]) == pytest.approx((68, 57, 4.75), abs=1e-4)
+    assert best(61, 50, 4.2, 0.01, seen) == pytest.approx((61, 50, 4.2), abs=1e-4)
