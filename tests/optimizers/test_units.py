@@ -23,6 +23,7 @@ from skgpb import (
     IndirectEIOptimizer,
     KGOptimizer,
     MESOptimizer,
+    PIOptimizer,
     StoOOOptimizer,
 )
 from skgpb.domains import Cells
@@ -118,6 +119,12 @@ WHATEVER = {
     ),
     "a tree in contexts": lambda factor, offset: ContextualGPTreeOptimizer(
         context_bounds=[(0.0, 1.0)], horizon=20, **BOX
+    ),
+    "a margin": lambda factor, offset: PIOptimizer(
+        xi=0.3 * factor, n_initial=3, n_candidates=20, **BOX
+    ),
+    "a known optimum": lambda factor, offset: MESOptimizer(
+        optimum=1.3 * factor + offset, n_initial=3, n_candidates=20, **BOX
     ),
     "failures": lambda factor, offset: GPUCBOptimizer(arms=ARMS, n_initial=6, random_state=0),
     "CMETS": lambda factor, offset: CMETSOptimizer(max_depth=3, n_points=40, n_initial=3, **BOX),
