@@ -184,6 +184,22 @@ def test_where_there_are_many_regions_the_most_promising_are_refined():
     assert (np.linalg.norm(finest - peak, axis=1) < 0.1).all()
 
 
+def test_of_many_points_those_of_the_largest_bounds_are_compared(monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.indirect_search.N_RIVALS", 50)
+    opt = IndirectUCBOptimizer(
+        RBF2, conditional=WindowMean(RBF2, 0.05), bounds=[(0, 1)], n_points=150, alpha=0.01
+    )
+    for x in (0.1, 0.2, 0.5, 0.9):
+        opt.tell([x], np.sin(5.0 * x))
+    points = opt.targets_.points
+    mean, std = opt.predict(points, return_std=True)
+    compared = opt._comparison(opt.recommend()).row_sets()[:-1]
+    among = np.isin(points[:, 0], np.concatenate(compared)[:, 0])
+    bounds = mean + 3.0 * std
+    assert among.sum() == len(compared) == 50
+    assert bounds[among].min() >= bounds[~among].max() - 1e-6
+
+
 def test_minimised_rewards_have_the_same_gap():
     up, down = MAKERS["arms"](), MAKERS["arms"]().set_params(direction="minimize")
     answer, same = noisy(), noisy()

@@ -643,3 +643,4 @@ def test_every_arm_may_have_a_noise_variance_of_its_own(cls):
     told = [alpha for kind, *_, alpha in optimizer._events if kind == "tell"]
     asked = [query.index for kind, query, *_ in optimizer._events if kind == "tell"]
     np.testing.assert_array_equal(told, alphas[asked])
+    assert optimizer.alpha_ == np.median(alphas)
