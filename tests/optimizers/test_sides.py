@@ -513,3 +513,16 @@ def test_the_best_runs_of_many_values_are_found_with_the_best_place_beside_them(
     assert best(37, 12, 2.15, 0.4, seen[:1]) == pytest.approx((37, 12, 2.15), abs=1e-4)
     assert best(68, 58, 4.9, 0.4, seen[:1]) == pytest.approx((68, 57, 4.75), abs=1e-4)
     assert best(61, 50, 4.2, 0.01, seen) == pytest.approx((61, 50, 4.2), abs=1e-4)
+
+
+def test_a_region_may_be_chosen_with_caution():
+    search = GPOOOptimizer(RBF(0.1), bounds=[(0, 1)])
+    for x, y, noise in ((0.15, 1.0, 1e-4), (0.2, 1.0, 1e-4), (0.25, 1.0, 1e-4), (0.8, 1.5, 0.25)):
+        search.tell([x], y, noise)
+    for caution, center in ((0.0, 0.8), (2.0, 0.2)):
+        region = search.recommend(side=0.1, caution=caution)
+        assert abs(region.center[0] - center) < 0.06
+        places = [region.points - region.lower + start for start in np.linspace(0, 0.9, 91)]
+        mean, std = search.predict_query([*places, region], return_std=True)
+        values = mean - caution * std
+        assert values[-1] > values.max() - 1e-5
