@@ -268,19 +268,16 @@ def test_plates_are_asked_again_in_copies_and_files():
         assert each.pending_ == opt.pending_
 
 
-@pytest.mark.parametrize(
-    ("shared", "message"),
-    [
+def test_sides_that_cannot_be_shared_are_refused():
+    opt = EIOptimizer(bounds=SIDES, random_state=0)
+    for shared, message in (
         ("heat", "shared must be a list of names of sides .* got 'heat'"),
         (["zinc"], r"shared must be a list of names of sides .* got \['zinc'\]"),
         (list(SIDES), "must leave something to choose"),
-    ],
-)
-def test_sides_that_cannot_be_shared_are_refused(shared, message):
-    opt = EIOptimizer(bounds=SIDES, random_state=0)
-    with pytest.raises(ValueError, match=message):
-        opt.ask(3, shared=shared)
-    assert not opt.pending_
+    ):
+        with pytest.raises(ValueError, match=message):
+            opt.ask(3, shared=shared)
+        assert not opt.pending_
 
 
 def test_a_tree_has_no_plates():

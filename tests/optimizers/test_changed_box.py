@@ -206,20 +206,17 @@ def test_contexts_stay_as_they_are():
     assert opt.ask(context={"age": 2}, fixed={"heat": 50}).params["heat"] == 50
 
 
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
+def test_a_change_that_is_refused_changes_nothing():
+    opt, twin = played(GPUCBOptimizer, 5), played(GPUCBOptimizer, 5)
+    for bounds, message in (
         ({**SIDES, "stirring": (100, 500)}, "bounds has the new side 'stirring': pass the value"),
         (Box(SIDES, "heat >= 95"), "the constraints leave no setting"),
         ({"heat": [50]}, "bounds must leave something to choose"),
         ({**SIDES, "salt": (0, 1)}, "must be numbers, or a list, like the earlier side"),
-    ],
-)
-def test_a_change_that_is_refused_changes_nothing(bounds, message):
-    opt, twin = played(GPUCBOptimizer, 5), played(GPUCBOptimizer, 5)
-    with pytest.raises(ValueError, match=message):
-        opt.set_params(bounds=bounds)
-    assert opt.bounds is SIDES or opt.bounds == SIDES
+    ):
+        with pytest.raises(ValueError, match=message):
+            opt.set_params(bounds=bounds)
+        assert opt.bounds is SIDES or opt.bounds == SIDES
     assert opt.ask() == twin.ask()
 
 
@@ -264,22 +261,19 @@ def test_held_sides_survive_a_change_of_the_box():
     assert asked == [({"heat": 60},), (), ({"salt": "B"},)]
 
 
-@pytest.mark.parametrize(
-    ("fixed", "message"),
-    [
+def test_sides_that_cannot_be_held_are_refused():
+    opt = played(GPUCBOptimizer, 3, Box(SIDES, "heat + minutes <= 100"))
+    events = opt._events
+    for fixed, message in (
         ({"zinc": 1}, r"fixed must have names of sides with several values, of \['heat', "),
         ({"heat": 200}, r"fixed\['heat'\] must be between 20.0 and 90.0, got 200"),
         ({"salt": "Q"}, r"fixed\['salt'\] must be one of \['A', 'B', 'C'\], got 'Q'"),
         ({"heat": 60, "minutes": 5, "salt": "A"}, "fixed sides must leave something to choose"),
         ({"heat": 90, "minutes": 60}, "'heat [+] minutes <= 100' does not hold for the sides"),
-    ],
-)
-def test_sides_that_cannot_be_held_are_refused(fixed, message):
-    opt = played(GPUCBOptimizer, 3, Box(SIDES, "heat + minutes <= 100"))
-    events = opt._events
-    with pytest.raises(ValueError, match=message):
-        opt.ask(fixed=fixed)
-    assert opt._events == events
+    ):
+        with pytest.raises(ValueError, match=message):
+            opt.ask(fixed=fixed)
+        assert opt._events == events
 
 
 def test_only_searches_of_named_sides_can_hold_one():
