@@ -191,9 +191,8 @@ def test_the_box_changes_during_a_run_with_earlier_campaigns():
     play_named(copies(opt)["file"], 1)
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
+def test_bad_campaigns_are_refused():
+    for given, error, message in (
         ([1], TypeError, "earlier_campaigns"),
         ({"a": 3}, TypeError, r"earlier_campaigns\['a'\] must be a pair"),
         ({"a": ([[0.1, 0.2]] * 4, [1, 1, 1, 1])}, ValueError, r"not all equal, got \[1, 1, 1, 1\]"),
@@ -202,11 +201,9 @@ def test_the_box_changes_during_a_run_with_earlier_campaigns():
         ({"a": ([[0.1]] * 4, [1, 2, 3, 4])}, ValueError, "with 2 numbers, got 1"),
         ({"a": ([[0.1, 1.2]] * 4, [1, 2, 3, 4])}, ValueError, "row|outside|must"),
         ({"a": ([[0.1, 0.2]] * 4, [1, 2, 3, np.nan])}, ValueError, r"answers of earlier_camp"),
-    ],
-)
-def test_bad_campaigns_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        started(earlier_campaigns=given).ask()
+    ):
+        with pytest.raises(error, match=message):
+            started(earlier_campaigns=given).ask()
 
 
 def test_searches_that_cannot_use_campaigns_say_so():
