@@ -23,13 +23,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import effective_n_jobs, parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CMESOptimizer, ContextualGPTreeOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.exceptions import EvaluationWarning, PendingWarning
-from skgpb.optimizers._evaluations import EvaluationLoop, n_workers
+from skgpb.optimizers._evaluations import EvaluationLoop, make_workers, n_workers
 from skgpb.testing import InOrder, OffAt
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
@@ -597,3 +597,11 @@ def test_an_answer_that_was_told_before_an_interruption_is_not_told_again(monkey
     optimizer.run(lambda query: query.points.mean(), 3)
     told = optimizer.run_.told_queries()
     assert told[:3] == batch and len(told) == len(set(told)) == 5
+
+
+def test_a_batch_is_as_large_as_the_number_of_jobs_that_is_given_or_possible():
+    rooms = [make_workers(None, n, answer, "record").room for n in (None, 1, 3, -1)]
+    assert rooms == [1, 1, 3, effective_n_jobs(-1)]
+    workers = make_workers(None, 3, answer, "record")
+    workers.begin([1, 2])
+    assert workers.room == 0  # a batch is answered as a whole
