@@ -33,6 +33,7 @@ from skgpb.optimizers import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
+from skgpb.optimizers._feasibility import Utility
 from skgpb.optimizers._sets import PosteriorIncumbents, best_places, mask_infeasible_means
 
 KERNELS = {"linear": DotProduct(0.0), "RBF": RBF(1.0), "Matern": Matern(0.2, nu=1.5)}
@@ -612,6 +613,22 @@ def test_candidates_follow_the_posterior_without_the_noise_of_answers():
     np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
 
 
+def test_further_points_are_looked_at_where_what_is_feasible_lies_between_candidates():
+    optimizer = GPUCBOptimizer(
+        RBF(0.3), bounds=[(0, 1)], alpha=0.5, n_candidates=20, normalize_y=True
+    )
+    for i in range(6):
+        optimizer.tell(optimizer.ask(), 50.0 + 9.0 * i)
+    gp, arms = optimizer.surrogate_.process_, optimizer.domain_
+    utility = Utility(lambda rows, means, answered: means if answered else 2.0 * means, 7)
+    points, values = PosteriorIncumbents(arms, gp, optimistic=False, utility=utility).values()
+    means = (optimizer.predict(points) - gp.offset) / gp.scale
+    asked = len(points) - len(arms.rows) - 7
+    assert asked == len(gp.observed) and gp.scale > 3.0
+    np.testing.assert_allclose(values[:asked], means[:asked], atol=1e-8)
+    np.testing.assert_allclose(values[asked:], 2.0 * means[asked:], atol=1e-8)
+
+
 def test_the_best_places_are_those_of_means_and_of_bounds_in_turn():
     rng = np.random.default_rng(0)
     points = np.repeat(rng.random((30, 2)), 2, axis=0)  # each place twice
@@ -631,6 +648,12 @@ def test_no_infeasible_target_has_the_largest_mean():
     assert found.argmax() == 0 and (found[1:3] < 0.1).all() and possible is not None
     found, possible = mask_infeasible_means(arms, means, lambda rows: rows > 9)
     assert found is means and possible is None
+
+
+def test_the_surrogate_can_be_fitted_as_a_regressor_of_its_own():
+    X, y = [[0.0], [0.5], [1.0]], [0.0, 1.0, 0.5]
+    own = clone(GPUCBOptimizer(bounds=[(0, 1)]).start().surrogate_).fit(X, y)
+    np.testing.assert_allclose(own.predict(X), y, atol=1e-4)
 
 
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, IGPUCBOptimizer])
