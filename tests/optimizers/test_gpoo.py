@@ -200,18 +200,19 @@ def test_posterior_recommendation_is_the_best_of_all_cells(d, caution):
     assert opt.recommend() == opt.recommend("posterior")
 
 
-def test_the_best_of_coarser_cells_is_found_beneath_which_all_are_split(monkeypatch):
-    monkeypatch.setattr("skgpb.defaults.SPLITS_PER_ROUND", 500)
-    opt = GPOOOptimizer(RBF(0.05), bounds=[(0, 1)], variation=lambda h: 50.0, max_depth=8)
-    for x in (0.1, 0.3, 0.62, 0.9):
-        opt.tell([x], np.sin(5.0 * x))
-    opt.tell(opt.ask(), 0.0)
-    assert opt.tree_.depth.max() > 7
-    every = [opt.domain_.cell_at(h, i) for h in range(7) for i in range(2**h)]
-    mean, std = opt.predict_query(every, return_std=True)
-    for caution in (0.0, 0.5):
-        best = opt.recommend(depth=6, caution=caution)
-        assert best == every[int((mean - caution * std)[63:].argmax()) + 63]
+def test_the_best_of_coarser_cells_is_found_among_those_that_are_split_and_others():
+    opt = GPOOOptimizer(
+        RBF(0.02), bounds=[(0, 1)], alpha=1e-4, expansion="after", variation=(2, 0.7)
+    )
+    opt.run(lambda cell: float(np.exp(-99.0 * (cell.points - 0.62) ** 2).mean()), 70)
+    tree = opt.tree_
+    split = tree.children[:, 0] >= 0
+    for depth in (5, 6):
+        there = (tree.depth == depth) | ((tree.depth < depth) & ~split)
+        assert (there & ~split).sum() > 16 and (there & split).sum() > 1
+        mean = opt.predict_query([opt.domain_.cell(i) for i in np.flatnonzero(there)])
+        best = opt.recommend(depth=depth)
+        assert_allclose(opt.predict_query([best]), mean.max())
 
 
 @pytest.mark.parametrize(
