@@ -200,21 +200,6 @@ def test_posterior_recommendation_is_the_best_of_all_cells(d, caution):
     assert opt.recommend() == opt.recommend("posterior")
 
 
-def test_the_best_of_coarser_cells_is_found_among_those_that_are_split_and_others():
-    opt = GPOOOptimizer(
-        RBF(0.02), bounds=[(0, 1)], alpha=1e-4, expansion="after", variation=(8, 0.7)
-    )
-    opt.run(lambda cell: float(np.exp(-99.0 * (cell.points - 0.62) ** 2).mean()), 100)
-    tree = opt.tree_
-    split = tree.children[:, 0] >= 0
-    for depth in (6, 7):
-        there = (tree.depth == depth) | ((tree.depth < depth) & ~split)
-        assert (there & ~split).sum() > 16 and (there & split).sum() > 1
-        mean = opt.predict_query([opt.domain_.cell(i) for i in np.flatnonzero(there)])
-        best = opt.recommend(depth=depth)
-        assert_allclose(opt.predict_query([best]), mean.max())
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
