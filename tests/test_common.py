@@ -569,6 +569,7 @@ def test_cross_validation_and_set_params(cls):
 
 
 SEEN = ("alpha_", "failed_", "history_", "pending_", "spent_", "tree_")
+PREDICTING = ("interval", "predict", "predict_query", "predict_within_limits", "sample_y")
 
 
 @pytest.mark.parametrize("cls", OPTIMIZERS)
@@ -578,3 +579,7 @@ def test_there_is_nothing_to_see_before_the_start(cls):
     for name in names:
         with pytest.raises(NotFittedError, match=cls.__name__):
             getattr(cls(), name)
+    for name in PREDICTING:
+        if hasattr(cls, name):
+            with pytest.raises(NotFittedError, match=cls.__name__):
+                getattr(cls(), name)([[0.0]])

@@ -21,6 +21,7 @@ from skgpb import CombinatorialBandit, GPOOOptimizer, GPUCBOptimizer, KGOptimize
 from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
 from skgpb.optimizers import _evaluations as _run
 from skgpb.optimizers import _loop as loop
+from skgpb.optimizers import _run as _runs
 from skgpb.optimizers._run import Run
 from skgpb.testing import Interrupted, count_lines, first_visits, interrupt_at
 
@@ -197,6 +198,34 @@ def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
     assert len(pickle.loads(pickle.dumps(optimizer)).history_) == 6
     optimizer.tell(query, answer(query))
     assert goes_on_as(optimizer, whole)
+
+
+@pytest.mark.parametrize("make", [arms, cells, campaigns])
+@pytest.mark.parametrize("fails", [False, True])
+def test_answers_can_be_read_where_the_run_cannot_be_rebuilt(make, fails, monkeypatch):
+    optimizer = make()
+    for reward in (0.3, None, 0.2):
+        if make is campaigns and reward is not None:
+            reward = [reward, 0.1]
+        optimizer.tell(optimizer.ask(), reward)
+    reward = None if fails else [0.3, 0.4] if make is campaigns else 0.3
+    query, events = optimizer.ask(), optimizer._events
+    before = told(optimizer), repr(optimizer.failed_)
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    def broken(*args, **kwargs):
+        raise RuntimeError("cannot be repeated")
+
+    monkeypatch.setattr(_runs, "time", interrupted)
+    monkeypatch.setattr(loop, "rebuild", broken)
+    with pytest.raises(KeyboardInterrupt):
+        optimizer.tell(query, reward)
+    with pytest.raises(RuntimeError, match="cannot be repeated"):
+        optimizer.ask()
+    assert (told(optimizer), repr(optimizer.failed_)) == before
+    assert optimizer._events == events
 
 
 @pytest.mark.one_in(3)

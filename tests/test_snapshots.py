@@ -246,6 +246,12 @@ def _within(state, *names):
         (GPOOOptimizer, {}, ["moments"], {"tuple": [{"floats": [0.5], "shape": [1]}] * 3}),
         (GPOOOptimizer, {}, ["record", "history"], {"dict": [["entries", []]]}),
         (GPOOOptimizer, {}, ["record", "pending"], 5),
+        (
+            GPUCBOptimizer,
+            {"n_candidates": 8},
+            ["cache", "queries", "plain"],
+            {"floats": [0.5] * 16, "shape": [8, 2]},
+        ),
         (GPUCBOptimizer, {}, ["cache", "queries"], []),
         (GPUCBOptimizer, {}, ["cache", "refreshed_at"], None),
         (

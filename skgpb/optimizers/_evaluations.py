@@ -383,7 +383,7 @@ class EvaluationLoop:
         # Failures cost nothing: this limit ends the run if all evaluations fail.
         optimizer.start()
         least = optimizer._cost_model.least
-        return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
+        return ceil(max_cost / least) if least > 0.0 else maxsize
 
     def resume(self) -> None:
         """Count the answers and failures that the optimizer has already as part of this run."""

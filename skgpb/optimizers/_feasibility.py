@@ -400,7 +400,8 @@ class SuccessProbabilities:
         self._lower, unit = every.min(axis=0), np.ptp(every, axis=0)
         self._unit = np.where(unit > 0.0, unit, 1.0)
         scaled = self._to_units(asked[-MOST_OUTCOMES:])
-        self._model: SuccessModel | None = self._learned(scaled, succeeded[-MOST_OUTCOMES:])
+        # None if failures do not depend on the query: then only ``feasible_mask`` is called.
+        self._model: Any = self._learned(scaled, succeeded[-MOST_OUTCOMES:])
         self._lately = 1.0 - float(succeeded[-defaults.LATELY :].mean())
         self._likely = min(defaults.SURE, defaults.LIKELY + 0.5 * self._lately)
         #: Rows that were answered, rows that failed, and those of them that were never answered, as
@@ -429,16 +430,12 @@ class SuccessProbabilities:
 
         A weight is the probability of success divided by the probability that counts as certain.
         """
-        if self._model is None:
-            return np.ones(len(rows))
         return np.clip(
             self._model.chance(self._to_units(rows)) / self._likely, MIN_SUCCESS_WEIGHT, 1.0
         )
 
     def hopeless_mask(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask (n,) of the rows whose probability of success is far below the rate."""
-        if self._model is None:
-            return np.zeros(len(rows), dtype=bool)
         return self._model.chance(self._to_units(rows)) < defaults.HOPELESS * self._model.rate
 
     def unlikely_mask(self, rows: np.ndarray) -> np.ndarray:
@@ -447,8 +444,6 @@ class SuccessProbabilities:
         The threshold is the rate of success while evaluations succeed. The more of the last
         evaluations failed, the higher it is.
         """
-        if self._model is None:
-            return np.zeros(len(rows), dtype=bool)
         least = (1.0 - self._lately) * self._model.rate + self._lately * self._likely
         return self._model.chance(self._to_units(rows)) < least
 

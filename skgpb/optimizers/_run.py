@@ -552,7 +552,6 @@ class Run:
         kinds = [event[0] for event in out.events]
         out.history = self.history[: kinds.count("tell")]
         out.failures = self.failures[: kinds.count("fail")]
-        out.times = self.times[: len(out.history) + len(out.failures)]
         return out
 
     def _resume(self) -> None:

@@ -718,7 +718,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
                 posterior = weight_by_success(posterior, known, (rows, rows), gp)
             posteriors.append(posterior)
         # Upper bounds and draws are values of f: their sum over campaigns is a value of the total.
-        if all(isinstance(optimizer, BaseUCBOptimizer) for optimizer in self.optimizers_):
+        if isinstance(self.optimizers_[0], BaseUCBOptimizer):  # and so are all others
             choose = partial(table.best_but, self._index(posteriors, table), excluded)
         else:
             choose = partial(self._best_by_rule, posteriors, table, excluded)

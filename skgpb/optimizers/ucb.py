@@ -156,7 +156,7 @@ class BaseUCBOptimizer(Search):
             At least 0.
         """
         if self.beta is None or self.beta == "theory":
-            return max(0.0, self._theory_beta(posterior.t, posterior.n_arms))
+            return self._theory_beta(posterior.t, posterior.n_arms)
         return self._norm.given_beta(posterior.t, self._model)
 
     def _theory_beta(self, t: int, n_arms: int) -> float:

@@ -3,10 +3,12 @@
 import io
 import pickle
 
+import cases
 import numpy as np
 import pytest
 from cases import CASES, make_indirect
 from scipy.stats import loguniform
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, defaults
 from skgpb.domains import Cells
@@ -151,6 +153,34 @@ def test_much_noise_makes_repeats_worth_asking(monkeypatch):
     assert batches[0] == batches[1]
 
 
+def test_of_the_queries_that_leave_enough_to_learn_the_best_is_asked():
+    """By plain algebra: the share of a variance that is left once pending queries are answered."""
+    arms, alpha, told = np.linspace(0.0, 1.0, 60)[:, None], 0.02, [3, 17, 30, 44, 52]
+    kernel, elsewhere = RBF(0.12), 0
+
+    def variances(seen, noises):
+        known = np.linalg.solve(kernel(arms[seen]) + np.diag(noises), kernel(arms[seen], arms))
+        return 1.0 - np.einsum("ij,ij->j", kernel(arms[seen], arms), known)
+
+    for cls, kind in ((EIOptimizer, "value"), (KGOptimizer, "information"), (GPUCBOptimizer, None)):
+        name = "queries" if cls is KGOptimizer else "arms"
+        opt = cls(kernel, alpha=alpha, random_state=0, **{name: arms})
+        opt.tell(arms[told], waves(arms[told]) + 2.0)
+        opt.tell(opt.ask(), None)  # a failure is pending for a while
+        opt.ask()
+        for _ in range(5):
+            score, pending = cases.scores(opt), [query.index for query in opt.run_.pending]
+            noises = defaults.PENDING_NOISE.get(kind, 1.0) * np.full(len(pending), alpha)
+            left = variances(told + pending, np.append(np.full(5, alpha), noises))
+            left /= variances(told, np.full(5, alpha))
+            free = ~np.isin(np.arange(60), pending)
+            enough = left >= defaults.LEFT_TO_LEARN.get(kind, 0.0) * left[free].max()
+            best = np.argmax(np.where(free & enough, score, -np.inf))
+            elsewhere += best != np.argmax(np.where(free, score, -np.inf))
+            assert opt.ask(another=True).index == best, kind
+    assert elsewhere > 3
+
+
 def test_a_query_beside_a_pending_one_is_better_than_one_beyond_a_limit():
     arms = np.array([[0.5], [0.501], [0.502], [0.503], [0.0], [1.0], [2.0], [3.0]])
     opt = EIOptimizer(arms=arms, limits={"heat": (None, 1.0)}, random_state=0)
@@ -238,19 +268,16 @@ def test_plates_are_asked_again_in_copies_and_files():
         assert each.pending_ == opt.pending_
 
 
-@pytest.mark.parametrize(
-    ("shared", "message"),
-    [
+def test_sides_that_cannot_be_shared_are_refused():
+    opt = EIOptimizer(bounds=SIDES, random_state=0)
+    for shared, message in (
         ("heat", "shared must be a list of names of sides .* got 'heat'"),
         (["zinc"], r"shared must be a list of names of sides .* got \['zinc'\]"),
         (list(SIDES), "must leave something to choose"),
-    ],
-)
-def test_sides_that_cannot_be_shared_are_refused(shared, message):
-    opt = EIOptimizer(bounds=SIDES, random_state=0)
-    with pytest.raises(ValueError, match=message):
-        opt.ask(3, shared=shared)
-    assert not opt.pending_
+    ):
+        with pytest.raises(ValueError, match=message):
+            opt.ask(3, shared=shared)
+        assert not opt.pending_
 
 
 def test_a_tree_has_no_plates():

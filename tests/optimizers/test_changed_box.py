@@ -2,6 +2,8 @@
 
 import io
 import pickle
+import warnings
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from scipy.stats import loguniform
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.domains import Box, Steps
-from skgpb.exceptions import ParameterWarning
+from skgpb.exceptions import ParameterWarning, PendingWarning
 
 pytestmark = pytest.mark.one_in(4)
 
@@ -131,6 +133,44 @@ def test_ask_returns_only_those_pending_queries_that_may_be_asked_now():
     assert all(query.params["salt"] in "AC" for query in now)
 
 
+class Begins(Executor):
+    """It evaluates the first query at once and begins no other."""
+
+    def __init__(self):
+        self.given = []
+
+    def submit(self, function, *arguments):
+        self.given.append(arguments)
+        future = Future()
+        if len(self.given) == 1:
+            future.set_result(function(*arguments))
+        return future
+
+
+def test_a_run_goes_on_with_the_queries_of_one_before_the_change():
+    opt, evaluated = played(GPUCBOptimizer, 5), []
+    opt.run(
+        lambda query: reward(query.params), 9, n_jobs=3, executor=Begins(), callback=lambda _: True
+    )
+    left = [query.params for query in opt.pending_]
+    opt.set_params(bounds={**SIDES, "salt": ["A", "B", "C", "D"], "heat": (0, 90)})
+    opt.run(lambda query: evaluated.append(query.params) or reward(query.params), 3)
+    assert len(left) == 2 and evaluated[:2] == left and evaluated[2] not in left
+
+
+def test_answers_of_two_workers_to_one_query_are_noticed_after_the_change():
+    opt = played(GPUCBOptimizer, 5)
+    query, other = opt.ask(2)
+    assert opt.ask() == query
+    opt.set_params(bounds={**SIDES, "heat": (0, 90)})
+    opt.tell(query, 1.0)
+    with pytest.warns(PendingWarning, match="several answers"):
+        opt.tell(query, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PendingWarning)
+        opt.tell(other, 1.0).tell(other, 1.0)
+
+
 def test_outcomes_blocks_and_noise_of_old_answers_are_kept():
     opt = GPUCBOptimizer(bounds=SIDES, limits={"acid": (None, 7)}, random_state=0)
     for i in range(6):
@@ -166,20 +206,17 @@ def test_contexts_stay_as_they_are():
     assert opt.ask(context={"age": 2}, fixed={"heat": 50}).params["heat"] == 50
 
 
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
+def test_a_change_that_is_refused_changes_nothing():
+    opt, twin = played(GPUCBOptimizer, 5), played(GPUCBOptimizer, 5)
+    for bounds, message in (
         ({**SIDES, "stirring": (100, 500)}, "bounds has the new side 'stirring': pass the value"),
         (Box(SIDES, "heat >= 95"), "the constraints leave no setting"),
         ({"heat": [50]}, "bounds must leave something to choose"),
         ({**SIDES, "salt": (0, 1)}, "must be numbers, or a list, like the earlier side"),
-    ],
-)
-def test_a_change_that_is_refused_changes_nothing(bounds, message):
-    opt, twin = played(GPUCBOptimizer, 5), played(GPUCBOptimizer, 5)
-    with pytest.raises(ValueError, match=message):
-        opt.set_params(bounds=bounds)
-    assert opt.bounds is SIDES or opt.bounds == SIDES
+    ):
+        with pytest.raises(ValueError, match=message):
+            opt.set_params(bounds=bounds)
+        assert opt.bounds is SIDES or opt.bounds == SIDES
     assert opt.ask() == twin.ask()
 
 
@@ -224,22 +261,19 @@ def test_held_sides_survive_a_change_of_the_box():
     assert asked == [({"heat": 60},), (), ({"salt": "B"},)]
 
 
-@pytest.mark.parametrize(
-    ("fixed", "message"),
-    [
+def test_sides_that_cannot_be_held_are_refused():
+    opt = played(GPUCBOptimizer, 3, Box(SIDES, "heat + minutes <= 100"))
+    events = opt._events
+    for fixed, message in (
         ({"zinc": 1}, r"fixed must have names of sides with several values, of \['heat', "),
         ({"heat": 200}, r"fixed\['heat'\] must be between 20.0 and 90.0, got 200"),
         ({"salt": "Q"}, r"fixed\['salt'\] must be one of \['A', 'B', 'C'\], got 'Q'"),
         ({"heat": 60, "minutes": 5, "salt": "A"}, "fixed sides must leave something to choose"),
         ({"heat": 90, "minutes": 60}, "'heat [+] minutes <= 100' does not hold for the sides"),
-    ],
-)
-def test_sides_that_cannot_be_held_are_refused(fixed, message):
-    opt = played(GPUCBOptimizer, 3, Box(SIDES, "heat + minutes <= 100"))
-    events = opt._events
-    with pytest.raises(ValueError, match=message):
-        opt.ask(fixed=fixed)
-    assert opt._events == events
+    ):
+        with pytest.raises(ValueError, match=message):
+            opt.ask(fixed=fixed)
+        assert opt._events == events
 
 
 def test_only_searches_of_named_sides_can_hold_one():

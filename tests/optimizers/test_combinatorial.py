@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skgpb.optimizers
-from skgpb.exceptions import AllocationWarning
+from skgpb.exceptions import AllocationWarning, LearningWarning
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -549,3 +549,19 @@ def test_recommend_by_the_papers_rule_is_the_best_mean_as_well():
     assert player.recommend("paper") == player.recommend()
     with pytest.raises(ValueError, match="method"):
         player.recommend("luck")
+
+
+def test_it_is_known_which_campaign_could_not_learn_and_when():
+    def fail(objective, theta, bounds):
+        raise np.linalg.LinAlgError
+
+    arms = np.arange(6.0)[:, None]
+    known, other = (
+        GPUCBOptimizer(RBF(2.0), arms=arms, alpha=0.1, optimizer=each) for each in (None, fail)
+    )
+    run = CombinatorialBandit([known, other], budget=7, random_state=0)
+    with pytest.warns(LearningWarning):
+        for i in range(9):
+            run.tell(run.ask(), [np.sin(i), np.cos(i)])
+    failed = [event for event in run._events if event[0] == "unlearned"]
+    assert failed == [("unlearned", 4, 1), ("unlearned", 8, 1)]

@@ -332,6 +332,27 @@ def test_cells_of_several_prices_are_asked_and_one_is_wanted_in_each_context():
         optimizer.run(f, contexts=contexts, max_cost=3.0)
 
 
+def test_queries_follow_the_answers_in_a_context_that_comes_back():
+    """So they do where the targets are few points, which stay where they are."""
+    optimizer = KGOptimizer(
+        RBF([0.5, 0.1]),
+        queries=Cells(0.0),
+        targets=ARMS,
+        bounds=[(0, 1)],
+        context_bounds=[(0, 1)],
+        alpha=1e-4,
+        n_candidates=12,
+        random_state=0,
+    )
+    near = []
+    for _ in range(8):
+        query = optimizer.ask(context=0.63)
+        near.append((np.abs(optimizer.domain_.rows[:, 1] - 0.41) < 0.08).sum())
+        optimizer.tell(query, -((query.points[0, 1] - 0.41) ** 2))
+    assert near[-1] > near[0] + 2
+    assert (optimizer.targets_.rows[:, 1:] == ARMS).all()
+
+
 # Errors ------------------------------------------------------------------------------------------
 
 

@@ -191,9 +191,8 @@ def test_the_box_changes_during_a_run_with_earlier_campaigns():
     play_named(copies(opt)["file"], 1)
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
+def test_bad_campaigns_are_refused():
+    for given, error, message in (
         ([1], TypeError, "earlier_campaigns"),
         ({"a": 3}, TypeError, r"earlier_campaigns\['a'\] must be a pair"),
         ({"a": ([[0.1, 0.2]] * 4, [1, 1, 1, 1])}, ValueError, r"not all equal, got \[1, 1, 1, 1\]"),
@@ -202,11 +201,9 @@ def test_the_box_changes_during_a_run_with_earlier_campaigns():
         ({"a": ([[0.1]] * 4, [1, 2, 3, 4])}, ValueError, "with 2 numbers, got 1"),
         ({"a": ([[0.1, 1.2]] * 4, [1, 2, 3, 4])}, ValueError, "row|outside|must"),
         ({"a": ([[0.1, 0.2]] * 4, [1, 2, 3, np.nan])}, ValueError, r"answers of earlier_camp"),
-    ],
-)
-def test_bad_campaigns_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        started(earlier_campaigns=given).ask()
+    ):
+        with pytest.raises(error, match=message):
+            started(earlier_campaigns=given).ask()
 
 
 def test_searches_that_cannot_use_campaigns_say_so():
@@ -245,6 +242,32 @@ def test_own_rules_see_the_posterior_given_the_campaigns():
         _targets_are_queries_in_box = False
 
     assert hill(started(MeanOfTargets, n_candidates=60).ask().points)[0] > 5.0
+
+
+def test_the_posterior_of_a_round_is_what_is_predicted():
+    class Own(Search):
+        def acquisition(self, posterior):
+            return posterior.mean
+
+    class OfTargets(Own):
+        _targets_are_queries_in_box = False
+
+    X = np.random.default_rng(3).random((5, 2))
+    for cls in (Own, OfTargets):
+        opt = started(cls, n_candidates=12).tell(X, hill(X))
+        round, queries, targets = opt.posterior(), opt.domain_.rows, opt.targets_.rows
+        n, unit = len(queries), round.scale**2
+        mean, C = opt.predict(np.concatenate([queries, targets]), return_cov=True)
+        means = np.append(round.query_mean, round.target_mean)
+        np.testing.assert_allclose(round.in_units_of_reward(means), mean, rtol=1e-7)
+        variances = unit * np.append(round.query_var, round.target_var)
+        np.testing.assert_allclose(variances, np.diag(C), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(unit * round.covariance, C[:n, n:], atol=1e-7)
+        np.testing.assert_allclose(unit * round.covariance_of_target(3), C[n + 3, n:], atol=1e-7)
+        for draws, there in ((round.query_draws, slice(0, n)), (round.draws, slice(n, None))):
+            found, std = round.in_units_of_reward(draws(500)), np.sqrt(np.diag(C)[there].max())
+            np.testing.assert_allclose(found.mean(axis=0), mean[there], atol=5 * std / np.sqrt(500))
+            assert 0.7 * std < found.std(axis=0).max() < 1.4 * std
 
 
 @pytest.mark.parametrize("alpha", [None, 0.0, 0.01])

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import cases
 import numpy as np
@@ -39,6 +40,7 @@ from skgpb.optimizers import indirect_search
 from skgpb.optimizers._feasibility import (
     FeasibilityWeightedPosterior,
     SuccessProbabilities,
+    YesOrNo,
     failure_score,
     weight_by_success,
 )
@@ -283,6 +285,49 @@ def test_a_row_that_failed_is_recognised_whatever_the_sign_of_its_zeros():
     chances = SuccessProbabilities(asked, succeeded, rows)
     assert chances.among(chances.always_failed, rows).tolist() == [True, True, False, True]
     assert chances.among(chances.answered, asked).tolist() == [False, False, True]
+
+
+def known_chances(cls, asked, succeeded, rate, share=None):
+    """Success probabilities of a model by which they grow evenly from -1 to 3."""
+
+    class Even(cls):
+        @staticmethod
+        def _learned(scaled, succeeded):
+            return SimpleNamespace(rate=rate, share=share, chance=lambda rows: rows[:, 0])
+
+    return Even(asked, succeeded, np.array([[-1.0], [3.0]]))
+
+
+@pytest.mark.parametrize("n_lately", [0, 4, 10])
+def test_probabilities_say_what_to_ask_first_and_last_and_what_to_recommend(n_lately):
+    """Of the last ten evaluations so many failed; the query at 2.5 failed each time."""
+    rows = np.linspace(-1.0, 3.0, 41)[:, np.newaxis]
+    asked = np.concatenate([[[0.5], [2.9], [2.9], [0.5]], np.tile(0.1, (10, 1))])
+    succeeded = np.array([1.0, 0.0, 0.0, 0.0] + [1.0] * (10 - n_lately) + [0.0] * n_lately)
+    found = known_chances(SuccessProbabilities, asked, succeeded, 0.6)
+    p, share = (rows[:, 0] + 1.0) / 4.0, n_lately / 10.0
+    likely = min(defaults.SURE, defaults.LIKELY + 0.5 * share)
+    np.testing.assert_allclose(found.weights(rows), np.clip(p / likely, 1e-3, 1.0))
+    assert_array_equal(found.hopeless_mask(rows), p < defaults.HOPELESS * 0.6)
+    assert_array_equal(found.unlikely_mask(rows), p < (1 - share) * 0.6 + share * likely)
+    answered = np.isclose(rows[:, 0], 0.5) | (np.isclose(rows[:, 0], 0.1) & (n_lately < 10))
+    sure = (p >= defaults.SURE) & ~np.isclose(rows[:, 0], 2.9)
+    exact = np.round(rows, 1)  # as the rows that were asked, to the last bit
+    assert_array_equal(found.feasible_mask(exact), sure | answered)
+
+
+def test_an_outcome_that_was_seen_at_a_query_comes_again_as_far_as_it_depends_on_it():
+    asked, succeeded = np.array([[0.0], [1.0], [1.0], [2.0]]), np.array([1.0, 1.0, 0.0, 0.0])
+    found = known_chances(YesOrNo, asked, succeeded, 0.6, share=0.8)
+    rows = np.array([[0.0], [1.0], [2.0], [2.5]])
+    p = np.array([0.8 + 0.2 * 0.25, 0.5, 0.2 * 0.75, 0.875])
+    np.testing.assert_allclose(found.probability(rows), p)
+    # A region is where its middle is.
+    assert_array_equal(found.probability([np.array([[1.0], [3.0]])]), found.probability(rows[2:3]))
+    odds = (p / (1.0 - p)) ** defaults.YES_OR_NO_POWER
+    np.testing.assert_allclose(found.weights(rows), odds / (1.0 + odds))
+    np.testing.assert_allclose(found.certain_probability(rows), [1.0, 0.5, 0.0, 0.875])
+    np.testing.assert_allclose(found.excess(rows), [0.0, 0.5, 1.0, 0.125])
 
 
 def test_rows_of_queries_that_fail_are_left_alone():

@@ -57,6 +57,19 @@ def test_a_low_fidelity_of_equal_cost_is_hardly_queried():
     assert (later == 0).sum() > (later == 1).sum()
 
 
+def test_candidates_of_fidelities_move_once_the_kernel_is_learned_again():
+    """The best places of the old kernel are no better than others."""
+    opt, moved, learned = made(n_candidates=200, n_initial=3), [], []
+    before = opt.start().domain_.rows.copy()
+    for _ in range(9):
+        opt.tell(opt.ask(), answer(opt.ask()))
+        opt.posterior()
+        moved.append((opt.domain_.rows != before).any(axis=1).sum())
+        before, learned = opt.domain_.rows.copy(), [*learned, opt._events[-1][0] == "learned"]
+    moved, learned = np.array(moved[3:]), np.array(learned[3:])
+    assert moved[learned].min() > 2 * moved[~learned].max() and learned.any()
+
+
 def test_cells_of_each_fidelity_have_prices_and_noise_of_their_own():
     opt = made(
         queries=Fidelities(2, [0.1, 0.3]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log, sqrt
 
 import cases
@@ -16,9 +17,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 import skgpb.surrogate.likelihood
 import skgpb.surrogate.model
 from skgpb import defaults
+from skgpb.domains import Cells
 from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
 from skgpb.guarantee import Guarantee
 from skgpb.optimizers import (
+    CMETSOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
     GPOOOptimizer,
@@ -265,6 +268,60 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
         round = optimizer.posterior()
         expected = PairCovariances(process, moving).draws(3, optimizer.posterior().rng)
         assert_allclose(round.query_draws(3), expected, rtol=1e-12)
+
+
+GIVEN = {"kernel": RBF(0.3), "alpha": 0.09, "normalize_y": True, "random_state": 0}
+POSTERIORS = {
+    "arms": (EIOptimizer, {"arms": ARMS[::2]}),
+    "rows": (KGOptimizer, {"queries": ARMS[::2], "targets": 0.97 * ARMS[::3]}),
+    "cells": (
+        KGOptimizer,
+        {"queries": Cells(0.3), "targets": Cells(0.1), "bounds": [(0, 1)], "n_candidates": 12},
+    ),
+    "windows": (CMETSOptimizer, {"bounds": [(0, 1)], "max_depth": 2, "n_points": 9}),
+}
+
+
+@pytest.mark.parametrize("name", POSTERIORS)
+def test_the_posterior_given_expected_answers_is_plain_algebra(name):
+    cls, settings = POSTERIORS[name]
+    optimizer = cls(**GIVEN, **settings)
+    for i in range(5):
+        optimizer.tell(optimizer.ask(), 7.0 + 3.0 * i)
+    pending = optimizer.ask(2)
+    round, gp = optimizer.posterior(), optimizer.surrogate_.process_
+    queries, targets = (
+        getattr(round.known, "_rows", optimizer.domain_.rows),
+        optimizer.targets_.rows,
+    )
+    told = np.concatenate([optimizer.domain_.rows_of_query(query) for query in pending])
+    mean, C = gp.moments(np.concatenate([queries, targets, told]), cov=True)
+    mean, C, n, m = (mean - gp.offset) / gp.scale, C / gp.scale**2, len(queries), len(targets)
+    noise = 0.09 / gp.scale**2
+    assert gp.scale != pytest.approx(1.0, rel=0.1)
+    left = np.linalg.solve(C[-2:, -2:] + noise * np.eye(2), C[-2:])
+    C = (C - C[:, -2:] @ left)[: n + m, : n + m]
+    close = partial(assert_allclose, rtol=1e-6, atol=1e-7)
+    close(np.append(round.query_mean, round.target_mean), mean[:-2])
+    close(np.append(round.query_var, round.target_var), np.diag(C))
+    close(round.query_noise, noise)
+    close(round.covariance, C[:n, n:])
+    close(round.covariance_of_target(2), C[n + 2, n:])
+    close(
+        round.covariance_with(np.array([1, 3]), np.array([0.4, 0.6])),
+        C[:n, [n + 1, n + 3]] @ [0.4, 0.6],
+    )
+    for draws, there in ((round.draws, slice(n, n + m)), (round.query_draws, slice(0, n))):
+        if name == "arms":
+            break  # a batch of draws is independent given the observations
+        found, unit = draws(4000), np.diag(C)[there].max()
+        assert_allclose(found.mean(axis=0), mean[:-2][there], atol=5 * np.sqrt(unit / 4000))
+        assert_allclose(np.cov(found.T), C[there, there], atol=5 * unit * np.sqrt(2 / 4000))
+    reduced = np.sqrt(np.diag(C)[n:]) - np.sqrt(
+        np.maximum(np.diag(C)[n:] - C[:n, n:] ** 2 / (np.diag(C)[:n, None] + noise), 0.0)
+    )
+    weights = np.linspace(0.0, 1.0, m)
+    assert_allclose(round.reduction(weights), reduced @ weights, atol=1e-6)
 
 
 # variation="kernel" -------------------------------------------------------------------------------

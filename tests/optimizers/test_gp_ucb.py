@@ -8,6 +8,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import defaults
+from skgpb.domains import Cells
 from skgpb.optimizers import GPUCBOptimizer, KGOptimizer
 
 
@@ -237,6 +238,21 @@ def test_no_query_is_far_once_all_are_near():
         bound = round.mean + np.sqrt(steps.exploration(round)) * round.std
         if round.t > 10:  # all eight were asked
             np.testing.assert_array_equal(steps.acquisition(round), bound)
+
+
+@pytest.mark.parametrize(
+    "sets", [{"arms": np.linspace(0, 1, 40)[:, None]}, {"queries": Cells(0.1)}]
+)
+def test_among_arms_and_cells_no_query_is_asked_because_it_is_far(sets):
+    given = {"regret": "simple", "alpha": 0.01, "n_initial": 4, "n_candidates": 30}
+    optimizer = GPUCBOptimizer(bounds=None if "arms" in sets else [(0, 1)], **given, **sets)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        round = optimizer.posterior()
+        bound = round.mean + np.sqrt(optimizer.exploration(round)) * round.std
+        np.testing.assert_array_equal(optimizer.acquisition(round), bound)
+        query = optimizer.ask()
+        optimizer.tell(query, np.sin(5 * query.points).mean() + 0.1 * rng.standard_normal())
 
 
 @pytest.mark.slow

@@ -78,21 +78,21 @@ def test_nothing_has_to_be_said_to_find_the_best_rows_of_a_table(seed):
 
 
 def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
-    monkeypatch.setattr("skgpb.defaults.SPLITS_PER_ROUND", 20)
-    monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", 50)
+    monkeypatch.setattr("skgpb.defaults.SPLITS_PER_ROUND", 15)
+    monkeypatch.setattr("skgpb.defaults.MANY_LEAVES", 40)
     opt = GPOOOptimizer(
         KERNEL, bounds=[(0, 1)], variation=lambda h: 50.0, expansion="posterior", max_depth=12
     )
-    for n in (21, 42):
+    for n in (16, 32):  # the cell that was asked and fifteen others, all of which are certain
         opt.tell(opt.ask(), 0.0)
-        assert len(opt.domain_.expanded) <= n
-    with pytest.warns(RefinementWarning, match="the tree has 50 candidate cells") as told:
+        assert len(opt.domain_.expanded) == n
+    with pytest.warns(RefinementWarning, match="the tree has 40 candidate cells") as told:
         opt.tell(opt.ask(), 0.0)
     # In words, and what anybody may pass: nobody has to know delta(h), who left the default.
     assert "max_depth" in str(told[0].message) and "delta" not in str(told[0].message)
     for t in range(1, 30):
         opt.tell(opt.ask(), 0.0)
-        assert opt._tree.n_leaves <= 50 + t
+        assert opt._tree.n_leaves <= 40 + t
 
 
 @pytest.mark.one_in(3)
@@ -213,6 +213,18 @@ def test_recommend_names_what_is_wrong(arguments, message):
     opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)])
     with pytest.raises(ValueError, match=message):
         opt.recommend(**arguments)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *[(0.0, 0.5), (-0.5, 0.5), (np.inf, 0.5), (1.0, 0.0), (1.0, 1.0), (1.0,), [1.0, 0.5, 0.5]],
+        *[("a", 0.5), (1.0, None)],
+    ],
+)
+def test_a_variation_that_is_no_pair_of_numbers_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"variation as \(c, rho\) .* needs finite c > 0 and"):
+        GPOOOptimizer(KERNEL, bounds=[(0, 1)], variation=wrong).ask()
 
 
 @pytest.mark.parametrize("theta", [0.1, 0.3])

@@ -323,3 +323,9 @@ def test_answers_whose_squares_overflow_are_not_learned_from():
         for query, reward in zip(optimizer.ask(6), [0.0, 1e12, 1e150] * 2, strict=True):
             optimizer.tell(query, reward)
     assert np.isfinite(seen).all()
+
+
+def test_masked_evaluations_beside_pairs_are_refused():
+    X, masked = np.linspace(0, 1, 4)[:, None], np.ma.masked_greater([0.0, 0.5, 9.0, 0.2], 1.0)
+    with pytest.raises((TypeError, ValueError), match=r"y .*mask"):
+        CMESOptimizer(bounds=[(0, 1)]).fit(X, masked, queries=X)

@@ -311,3 +311,27 @@ def test_the_error_of_the_kernel_is_in_units_of_the_answers():
         mean, std = optimizer.predict(POINTS[:5], return_std=True)
         found.append(np.r_[mean / unit, std / unit, optimizer.surrogate_.kernel_.theta])
     np.testing.assert_allclose(*found, rtol=1e-4)
+
+
+def test_a_baseline_expects_answers_with_their_noise_and_no_error_of_the_kernel():
+    """By plain algebra on the answers alone, of whose kernel the learned p(x | a) is no part."""
+    rows, kernel = np.linspace(0.0, 1.0, 15)[:, None], RBF(0.2)
+    opt = IndirectEIOptimizer(
+        kernel, conditional=WindowMean(kernel, 0.1), answer_kernel=kernel, queries=rows,
+        bounds=[(0, 1)], alpha=0.09, model_noise=0.5, n_points=20, normalize_y=True,
+    )  # fmt: skip
+    for i in range(5):
+        opt.tell(opt.ask(), 7.0 + 3.0 * i)
+    places = [query.index for query in opt.ask(2)]
+    round, gp = opt.posterior(), opt.answers_.process_
+    mean, C = gp.moments(rows, cov=True)
+    C, noise = C / gp.scale**2, 0.09 / gp.scale**2
+    told = C[np.ix_(places, places)] + noise * np.eye(2)
+    left = C - C[:, places] @ np.linalg.solve(told, C[places])
+    assert gp.scale > 1.5
+    assert_allclose(round.query_mean, (mean - gp.offset) / gp.scale, atol=1e-8)
+    assert_allclose(round.query_var, np.diag(left), atol=1e-8)
+    assert_allclose(round.query_noise, noise)
+    assert_allclose(round.covariance, left, atol=1e-8)
+    incumbent = (gp.moments(gp.observed.rows).max() - gp.offset) / gp.scale
+    assert opt._answers.incumbent() == pytest.approx(incumbent)

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from math import inf, prod
+from types import SimpleNamespace
 
 import cases
 import numpy as np
@@ -28,10 +29,14 @@ from skgpb.domains import Box
 from skgpb.exceptions import LimitWarning
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
+    Feasibility,
+    NumberWithinEnds,
     OutcomeConstraints,
     probability_between,
+    with_means,
 )
 from skgpb.plotting import RegretDisplay
+from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.exactness import with_smoothness
 
 LIMITS = {"heat": (None, 1.2), "acid": (0.2, 0.9)}
@@ -205,6 +210,17 @@ def test_lists_and_constraints():
         optimizer.tell(query, x + y + 0.2 * (level == "c"), outcomes=told)
     level, x, y = optimizer.recommend().params.values()
     assert x + 0.5 * (level == "c") <= 1.0 and x + y + 0.2 * (level == "c") > 1.3
+
+
+def test_a_kernel_of_the_user_is_learned_for_outcomes_as_for_the_reward():
+    for optimizer, learns in (("fmin_l_bfgs_b", True), (None, False), ("consistent", False)):
+        search = GPUCBOptimizer(
+            RBF(2.0), bounds=[(0, 1)], alpha=0.01, limits=LIMITS, optimizer=optimizer
+        )
+        for x in np.linspace(0, 1, 9):
+            search.tell([x], x, outcomes={"heat": np.sin(9 * x), "acid": None})
+        kernel = cases.outcome_model(search, "heat").process.kernel
+        assert (kernel.theta != np.log(2.0)).all() == learns
 
 
 def test_what_is_known_to_be_beyond_is_never_recommended():
@@ -475,8 +491,10 @@ def test_an_outcome_at_a_limit_is_within_it_and_one_limit_is_enough_to_be_beyond
     optimizer = EIOptimizer(bounds=[(0, 1)], limits=limits, random_state=0)
     for answer, acid in [(1.0, 0.2), (2.0, 0.9), (3.0, 0.19), (4.0, 0.91)]:
         optimizer.tell(optimizer.ask(), answer, outcomes={"acid": acid, "heat": 1.2})
+    with pytest.warns(LimitWarning):  # what was not measured is not beyond
+        optimizer.tell(optimizer.ask(), 2.5)
     shown = RegretDisplay.from_optimizer(optimizer, kind="best").regret
-    assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0])
+    assert_array_equal(shown, [1.0, 2.0, 2.0, 2.0, 2.5])
 
 
 @pytest.mark.slow
@@ -495,6 +513,21 @@ def test_a_result_says_where_predictions_are_for_another_query(monkeypatch):
     assert f"and {result.fun:.6g} of the recommendation" in said and said in str(result)
 
 
+@pytest.mark.parametrize("n_compared", [100, 3])
+def test_of_many_queries_the_best_by_one_model_are_compared(n_compared, monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.search.N_COMPARED", n_compared)
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)] * 2, direction="minimize", random_state=0)
+    X = np.random.default_rng(0).random((14, 2))
+    optimizer.tell(X, 5.0 - np.array([value(x) for x in X]))
+    queries = optimizer.run_.told_queries()
+    means = optimizer.predict_query(queries)
+    best, worst = queries[means.argmin()], queries[means.argmax()]
+    query, found = optimizer._better_predicted_query(worst, queries)
+    assert query == best
+    assert_allclose(found, [means.min(), means.max()])
+    assert optimizer._better_predicted_query(best, queries) is None
+
+
 def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     optimizer = EIOptimizer(bounds=[(0, 1)] * 2, limits=LIMITS, random_state=0)
     play(optimizer, 25)
@@ -503,6 +536,65 @@ def test_predictions_for_a_query_beyond_a_limit_are_no_reason():
     best = kept[int(optimizer.predict_query(kept).argmax())]
     assert optimizer.predict_query(queries).max() > optimizer.predict_query([best])[0]
     assert optimizer._prediction_note(best) == {}
+
+
+@pytest.mark.parametrize("best", [None, 0.3])
+def test_means_are_worth_what_is_left_of_them_by_failures_and_limits(best):
+    gp = GaussianProcess(RBF(0.1), n_columns=1)
+    for x, y in ((0.0, -2.0), (1.0, 1.0)):
+        gp.observe(np.array([[x]]), y, noise=0.01)
+    rows, means = np.linspace(0, 1, 6)[:, np.newaxis], np.array([-1.0, 0.2, 0.4, 0.4, 2.0, 0.0])
+    p, q = np.array([0.5, 0.5, 0.5, 1e-4, 1.0, 0.0]), np.array([1.0, 0.5, 0.5, 1.0, 0.1, 0.5])
+    limits = SimpleNamespace(
+        weights=lambda _: p,
+        base=lambda _: best,
+        hopeless_mask=lambda _: p < 0.4,
+        feasible_mask=lambda _: p > 0.4,
+    )
+    chances = SimpleNamespace(
+        weights=lambda _: q,
+        depends_on_query=True,
+        hopeless_mask=lambda _: q < 0.2,
+        feasible_mask=lambda _: q > 0.2,
+    )
+    feasibility = Feasibility(chances, limits, gp)
+    # An improvement upon the best that is feasible counts from there, all else from the worst.
+    base = np.where((p > 0.1) & (means > 0.3), 0.3 if best else -2.0, -2.0)
+    within = base + p * (means - base)
+    utility = feasibility.utility()
+    assert_allclose(utility.of(rows, means, True), within)
+    assert_allclose(utility.of(rows, means, False), -2.0 + q * (within + 2.0))
+    assert utility.n_probes > 0 == Feasibility(chances, None, gp).utility().n_probes
+    assert_allclose(Feasibility(chances, None, gp).utility().of(rows, means, True), means)
+    both = with_means(utility, lambda rows: 10.0 * rows[:, 0])
+    assert_allclose(both.of(rows, means, True), utility.of(rows, 10.0 * rows[:, 0], True))
+    assert_array_equal(feasibility.hopeless_mask(rows), (p < 0.4) | (q < 0.2))
+    assert_array_equal(feasibility.feasible_mask(rows), (p > 0.4) & (q > 0.2))
+    masked = feasibility.mask_hopeless(means, rows)
+    assert_array_equal(masked, np.where((p < 0.4) | (q < 0.2), -inf, means))
+    without = Feasibility(None, None, gp)
+    assert without.utility() is without.feasible_mask is None
+
+
+def test_a_number_has_the_moments_and_the_probability_of_a_mixture():
+    rows, (m, s) = np.zeros((3, 1)), np.array([[[0.0, 1.0, 9.0], [1.0, 2.0, 9.0]], [[1, 2, 1]] * 2])
+    processes = [
+        SimpleNamespace(moments=lambda _, std, i=i: (m[i], s[i]), scale=4.0) for i in range(2)
+    ]
+    number = NumberWithinEnds(-0.5, 1.5, processes, [0.3, 0.7])
+    mean, std = number.moments(rows)
+    assert_allclose(mean, 0.3 * m[0] + 0.7 * m[1])
+    assert_allclose(std**2, 0.3 * (s[0] ** 2 + m[0] ** 2) + 0.7 * (s[1] ** 2 + m[1] ** 2) - mean**2)
+    held = norm.cdf((1.5 - m) / s) - norm.cdf((-0.5 - m) / s)
+    assert_allclose(number.probability(rows), [0.3, 0.7] @ held)
+    assert_allclose(number.excess(rows), [0.0, 0.2 / 4, 7.5 / 4])
+    below = NumberWithinEnds(9.5, 10.0, processes, [0.3, 0.7])
+    assert_allclose(below.excess(rows), (9.5 - mean) / 4.0)
+    both = OutcomeConstraints([number, below])
+    assert_allclose(both.probability(rows), number.probability(rows) * below.probability(rows))
+    assert both.nearest(rows) == np.argmax(both.probability(rows)) == 1
+    far = OutcomeConstraints([NumberWithinEnds(-99.0, -98.0, processes, [0.3, 0.7])])
+    assert far.nearest(rows) == 0 and (far.weights(rows) == 1e-9).all()
 
 
 # -- outcomes that are yes or no -------------------------------------------------------------------

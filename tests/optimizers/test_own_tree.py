@@ -126,3 +126,20 @@ def test_what_a_rule_may_not_say_is_refused_and_changes_nothing(method, value):
     delattr(opt, method)
     opt.tell(opt.ask(), 1.0)
     assert len(opt.history_) == 1
+
+
+def test_a_rule_knows_the_round_and_has_the_same_numbers_at_each_call():
+    rounds, numbers = [], []
+
+    class Noting(Drawn):
+        def acquisition(self, leaves):
+            rounds.append(leaves.t)
+            numbers.append(leaves.rng.random())
+            return leaves.mean
+
+    opt = Noting(RBF(0.3), bounds=[(0, 1)], alpha=0.01, random_state=0)
+    for _ in range(3):
+        opt.tell(opt.ask(), 0.5)
+    opt.ask(3)  # pending queries count as answered
+    assert list(dict.fromkeys(rounds)) == [1, 2, 3, 4, 5, 6]
+    assert len(set(numbers)) == 6

@@ -259,6 +259,18 @@ def test_what_was_not_said_before_a_file_was_written_is_said_after(tmp_path):
         assert loaded.direction == "minimize"
 
 
+def test_what_was_said_is_not_said_again_after_a_file_without_a_function(tmp_path):
+    run = played().set_params(direction="minimize")
+    with pytest.warns(ParameterWarning, match="direction"):
+        run.tell(run.ask(), 1.0)
+    run.set_params(beta=float)
+    run.save(tmp_path / "run", omit=["beta"])
+    loaded = GPUCBOptimizer.load(tmp_path / "run", beta=float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ParameterWarning)
+        assert loaded.ask() == run.ask()
+
+
 def test_attributes_that_are_assigned_count_from_the_next_call(tmp_path):
     """Some take part, others wait; a value that cannot be is refused and changes nothing."""
     run, twin = played(kernel=RBF(0.2)), played(kernel=RBF(0.2))

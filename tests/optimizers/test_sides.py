@@ -26,9 +26,11 @@ from skgpb import (
     IndirectEIOptimizer,
     StoOOOptimizer,
 )
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import CellAverage, WindowMean
 from skgpb.optimizers import Search
+from skgpb.optimizers._places import place_best_cell
 from skgpb.plotting import PosteriorDisplay, RegretDisplay
 
 SIDES = {
@@ -452,3 +454,75 @@ def test_the_side_of_a_region_has_names_only_where_sides_have():
     search = GPOOOptimizer(bounds=[(0, 1)]).tell([[0.5]], [1.0])
     with pytest.raises(ValueError, match="side must be a number or several"):
         search.recommend(side={"x": 0.1})
+
+
+def test_no_region_is_longer_than_the_box_wherever_that_is():
+    search = GPOOOptimizer(bounds=[(5, 6), (-9, -7)]).tell([[5.5, -8]], [1.0])
+    assert search.recommend(side=[1, 2]).lower.tolist() == [5.0, -9.0]
+    for side in ([1.5, 1], [1, 2.5], 1.5):
+        with pytest.raises(ValueError, match=r"no longer than the box.* \[1.0, 2.0\], got"):
+            search.recommend(side=side)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_best_place_of_a_cell_is_found_wherever_it_is(d):
+    bounds, sides = np.array([[-2.0, 1.0], [3.0, 3.5]])[:d], np.array([0.3, 0.1])[:d]
+    extent, nothing = bounds[:, 1] - bounds[:, 0], np.empty((0, d))
+
+    def best(at, width, seen=nothing, sides=sides):
+        peak = bounds[:, 0] + np.array(at[:d]) * extent
+
+        def worth(cells):
+            away = [(cell.mean(axis=0) - peak) / (width * extent) for cell in cells]
+            return np.exp(-np.sum(np.square(away), axis=1))
+
+        found = place_best_cell(worth, seen, bounds, sides)
+        assert_allclose(found.upper - found.lower, sides)
+        return (found.center - bounds[:, 0]) / extent, peak
+
+    inside, (low, high) = (
+        [0.37, 0.71],
+        0.5 * sides / extent * np.array([[1.0], [-1.0]]) + [[0], [1]],
+    )
+    assert_allclose(best(inside, 0.3)[0], inside[:d], atol=1e-4)
+    assert_allclose(best([-0.2, 1.3], 0.5)[0], [low[0], high[-1]][:d], atol=1e-12)
+    # A peak that no place on a grid meets, beside a point that was seen.
+    _, peak = best(inside, 1e-4)
+    beside, _ = best(inside, 1e-4, np.array([peak + 1e-4 * extent]))
+    assert_allclose(beside, inside[:d], atol=1e-5)
+    whole = np.where(np.arange(d) == 0, extent, sides)
+    assert_allclose(best(inside, 0.3, sides=whole)[0], [0.5, 0.71][:d], atol=1e-4)
+
+
+def test_the_best_runs_of_many_values_are_found_with_the_best_place_beside_them():
+    """Of 68 times 56 runs a part is compared first, then those beside the best, and those seen."""
+    space = ParameterSpace.from_bounds({"n": range(70), "m": range(60), "x": (0.0, 5.0)}, "bounds")
+    seen = [space.point({"n": n, "m": m, "x": x}) for n, m, x in ((3, 5, 0.2), (61, 50, 4.2))]
+
+    def best(n, m, x, width, seen):
+        peak, extent = space.point({"n": n, "m": m, "x": x}), np.ptp(space.bounds, axis=1)
+
+        def worth(cells):
+            away = [(cell.mean(axis=0) - peak) / (width * extent) for cell in cells]
+            return np.exp(-np.sum(np.square(away), axis=1))
+
+        sides = np.array([3.0, 5.0, 0.5])
+        found = place_best_cell(worth, np.array(seen), space.bounds, sides, space).params
+        return found["n"][1], found["m"][2], np.mean(found["x"])
+
+    assert best(37, 12, 2.15, 0.4, seen[:1]) == pytest.approx((37, 12, 2.15), abs=1e-4)
+    assert best(68, 58, 4.9, 0.4, seen[:1]) == pytest.approx((68, 57, 4.75), abs=1e-4)
+    assert best(61, 50, 4.2, 0.01, seen) == pytest.approx((61, 50, 4.2), abs=1e-4)
+
+
+def test_a_region_may_be_chosen_with_caution():
+    search = GPOOOptimizer(RBF(0.1), bounds=[(0, 1)])
+    for x, y, noise in ((0.15, 1.0, 1e-4), (0.2, 1.0, 1e-4), (0.25, 1.0, 1e-4), (0.8, 1.5, 0.25)):
+        search.tell([x], y, noise)
+    for caution, center in ((0.0, 0.8), (2.0, 0.2)):
+        region = search.recommend(side=0.1, caution=caution)
+        assert abs(region.center[0] - center) < 0.06
+        places = [region.points - region.lower + start for start in np.linspace(0, 0.9, 91)]
+        mean, std = search.predict_query([*places, region], return_std=True)
+        values = mean - caution * std
+        assert values[-1] > values.max() - 1e-5

@@ -171,6 +171,35 @@ def test_recommendation_needs_few_of_the_regions_known(name, caution, monkeypatc
     assert found == opt.recommend(caution=caution)
 
 
+def test_where_there_are_many_regions_the_most_promising_are_refined():
+    opt = GPOOOptimizer(RBF(0.15), bounds=[(0, 1)] * 2, alpha=1e-4, max_depth=12, expansion="after")
+    peak = np.array([0.3, 0.7])
+    for x in np.random.default_rng(0).random((60, 2)):
+        opt.tell([x], 9.0 * np.exp(-20.0 * ((x - peak) ** 2).sum()))
+    row_sets = opt._comparison(opt.recommend()).row_sets()[:-1]
+    corners = np.concatenate(row_sets).reshape(len(row_sets), 2, 2)
+    volumes = np.prod(corners[:, 1] - corners[:, 0], axis=1)
+    finest = corners[volumes < 2.0 * volumes.min()].mean(axis=1)
+    assert volumes.min() < 1e-3 and len(row_sets) > 400
+    assert (np.linalg.norm(finest - peak, axis=1) < 0.1).all()
+
+
+def test_of_many_points_those_of_the_largest_bounds_are_compared(monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.indirect_search.N_RIVALS", 50)
+    opt = IndirectUCBOptimizer(
+        RBF2, conditional=WindowMean(RBF2, 0.05), bounds=[(0, 1)], n_points=150, alpha=0.01
+    )
+    for x in (0.1, 0.2, 0.5, 0.9):
+        opt.tell([x], np.sin(5.0 * x))
+    points = opt.targets_.points
+    mean, std = opt.predict(points, return_std=True)
+    compared = opt._comparison(opt.recommend()).row_sets()[:-1]
+    among = np.isin(points[:, 0], np.concatenate(compared)[:, 0])
+    bounds = mean + 3.0 * std
+    assert among.sum() == len(compared) == 50
+    assert bounds[among].min() >= bounds[~among].max() - 1e-6
+
+
 def test_minimised_rewards_have_the_same_gap():
     up, down = MAKERS["arms"](), MAKERS["arms"]().set_params(direction="minimize")
     answer, same = noisy(), noisy()
@@ -418,6 +447,12 @@ def test_intervals_are_asked_only_of_those_that_have_them():
         StoOOOptimizer(bounds=[(0, 1)]).run(noisy(), budget=3, stop=Stop(0.5, bound="interval"))
     with pytest.raises(ValueError, match="bound must be 'draws' or 'interval'"):
         Stop(0.5, 0.05, bound="bounds")
+
+
+def test_the_rule_says_nothing_of_a_search_that_it_cannot_judge():
+    opt = StoOOOptimizer(bounds=[(0, 1)])
+    opt.tell(opt.ask(), 0.5)
+    assert Stop(0.5).decide(opt) == ""
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan, True, "much"])

@@ -129,6 +129,15 @@ def test_what_was_given_to_fit_reaches_the_strategy():
     assert len(optimizer.strategy_.told) == 4
 
 
+def test_predictions_are_those_of_the_nearest_answer_or_evaluation_in_sides_of_the_box():
+    X, y = [[1.0, 0.9], [9.0, 0.9], [9.0, 0.1]], [1.0, 2.0, 3.0]
+    optimizer = StrategyOptimizer(Grid(), bounds=[(0, 10), (0, 1)], direction="minimize").fit(X, y)
+    places = [[2.0, 0.8], [8.0, 0.6], [6.0, 0.2]]
+    assert optimizer.predict(places).tolist() == y
+    optimizer.tell([[9.0, 0.9]], [4.0]).tell([[5.0, 0.3]], [7.0])
+    assert optimizer.predict([*places, [6.5, 0.9]]).tolist() == [1.0, 3.0, 7.0, 3.0]
+
+
 @pytest.mark.parametrize(
     ("point", "words"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import cases
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
 
-from skgpb.domains.arms import Arm
+from skgpb import defaults
+from skgpb.domains.arms import Arm, ArmSet, Layout
 from skgpb.exceptions import ParameterWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
@@ -31,7 +33,8 @@ from skgpb.optimizers import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.optimizers._sets import PosteriorIncumbents
+from skgpb.optimizers._feasibility import Utility
+from skgpb.optimizers._sets import PosteriorIncumbents, best_places, mask_infeasible_means
 
 KERNELS = {"linear": DotProduct(0.0), "RBF": RBF(1.0), "Matern": Matern(0.2, nu=1.5)}
 ARMS = np.linspace(0, 1, 100)[:, None]
@@ -132,6 +135,13 @@ def test_lean_and_full_covariance_agree():
             assert lean.ask() == arm
             for optimizer in (full, lean):
                 optimizer.tell(arm, f(arm))
+
+
+def test_covariances_that_do_not_fit_into_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.round.FULL_AT_MOST", len(ARMS) - 1)
+    with pytest.raises(ValueError, match=r"covariance='full' would keep 100 x 100 covariances"):
+        make("urgp_sum", covariance="full").ask()
+    make("urgp_sum", covariance="auto").ask()
 
 
 # Parts that users exchange -----------------------------------------------------------------------
@@ -595,6 +605,55 @@ def test_candidates_follow_the_posterior_without_the_noise_of_answers():
     incumbents = PosteriorIncumbents(arms, gp, optimistic=False, utility=None)
     points, values = incumbents.values()
     np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
+    # Of an average no single point is known.
+    optimizer.tell([[0.11], [0.42]], 0.3).tell([0.57], 0.2).tell([[0.3], [0.77], [0.9]], 0.1)
+    points, values = PosteriorIncumbents(arms, gp, optimistic=False, utility=None).values()
+    asked = len(points) - len(arms.rows)
+    assert points[asked - 1] == 0.57 and not np.isin([0.11, 0.42, 0.3, 0.77], points[:asked]).any()
+    np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)
+
+
+def test_further_points_are_looked_at_where_what_is_feasible_lies_between_candidates():
+    optimizer = GPUCBOptimizer(
+        RBF(0.3), bounds=[(0, 1)], alpha=0.5, n_candidates=20, normalize_y=True
+    )
+    for i in range(6):
+        optimizer.tell(optimizer.ask(), 50.0 + 9.0 * i)
+    gp, arms = optimizer.surrogate_.process_, optimizer.domain_
+    utility = Utility(lambda rows, means, answered: means if answered else 2.0 * means, 7)
+    points, values = PosteriorIncumbents(arms, gp, optimistic=False, utility=utility).values()
+    means = (optimizer.predict(points) - gp.offset) / gp.scale
+    asked = len(points) - len(arms.rows) - 7
+    assert asked == len(gp.observed) and gp.scale > 3.0
+    np.testing.assert_allclose(values[:asked], means[:asked], atol=1e-8)
+    np.testing.assert_allclose(values[asked:], 2.0 * means[asked:], atol=1e-8)
+
+
+def test_the_best_places_are_those_of_means_and_of_bounds_in_turn():
+    rng = np.random.default_rng(0)
+    points = np.repeat(rng.random((30, 2)), 2, axis=0)  # each place twice
+    arms = ArmSet(points, np.array([[0.0, 1.0]] * 2), Layout(2))
+    means, spread = rng.random(60), rng.random(60)
+    bounds = means + defaults.FOLLOWED_OPTIMISM * spread
+    for ranked, given in (([means], None), ([means, bounds], spread)):
+        orders = [np.argsort(-each) for each in ranked]
+        places = [tuple(points[order[i]]) for i in range(60) for order in orders]
+        expected = list(dict.fromkeys(places))[: defaults.N_CENTERS]
+        np.testing.assert_array_equal(best_places(arms, means, given), expected)
+
+
+def test_no_infeasible_target_has_the_largest_mean():
+    arms, means = SimpleNamespace(rows=np.arange(4)), np.array([0.2, 5.0, 0.5, 0.1])
+    found, possible = mask_infeasible_means(arms, means, lambda rows: rows % 3 == 0)
+    assert found.argmax() == 0 and (found[1:3] < 0.1).all() and possible is not None
+    found, possible = mask_infeasible_means(arms, means, lambda rows: rows > 9)
+    assert found is means and possible is None
+
+
+def test_the_surrogate_can_be_fitted_as_a_regressor_of_its_own():
+    X, y = [[0.0], [0.5], [1.0]], [0.0, 1.0, 0.5]
+    own = clone(GPUCBOptimizer(bounds=[(0, 1)]).start().surrogate_).fit(X, y)
+    np.testing.assert_allclose(own.predict(X), y, atol=1e-4)
 
 
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, IGPUCBOptimizer])
@@ -607,3 +666,4 @@ def test_every_arm_may_have_a_noise_variance_of_its_own(cls):
     told = [alpha for kind, *_, alpha in optimizer._events if kind == "tell"]
     asked = [query.index for kind, query, *_ in optimizer._events if kind == "tell"]
     np.testing.assert_array_equal(told, alphas[asked])
+    assert optimizer.alpha_ == np.median(alphas)

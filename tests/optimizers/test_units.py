@@ -10,7 +10,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb import (
     CMESOptimizer,
+    CMETSOptimizer,
     CombinatorialBandit,
+    ContextualGPTreeOptimizer,
+    DAGPUCBOptimizer,
     EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
@@ -20,6 +23,7 @@ from skgpb import (
     IndirectEIOptimizer,
     KGOptimizer,
     MESOptimizer,
+    PIOptimizer,
     StoOOOptimizer,
 )
 from skgpb.domains import Cells
@@ -96,6 +100,80 @@ def assert_same_queries(some, others):
 def test_learned_units_follow_the_answers(name, factor, offset):
     expected = play(LEARNED[name](0.01))
     assert_same_queries(play(LEARNED[name](0.01 * factor**2), factor, offset), expected)
+
+
+SIDES = {"x": (0.0, 2.0), "kind": ["a", "b", "c"]}
+CONTEXTS = {"context_bounds": [(0.0, 1.0)], "n_candidates": 20, **BOX}
+EARLIER = np.linspace(0.0, 1.0, 6)[:, None], np.sin(4.0 * np.linspace(0.0, 1.0, 6))
+#: Searches with everything that answers reach, by their units.
+WHATEVER = {
+    "lists and limits": lambda factor, offset: EIOptimizer(
+        bounds=SIDES, limits={"heat": (offset, 0.7 * factor + offset)}, n_initial=4, random_state=0
+    ),
+    "a box for the end": lambda factor, offset: GPUCBOptimizer(
+        **BOX, alpha=0.01 * factor**2, regret="simple", n_initial=3, n_candidates=30
+    ),
+    "a box in contexts": lambda factor, offset: GPUCBOptimizer(**CONTEXTS, n_initial=2),
+    "cells in contexts": lambda factor, offset: KGOptimizer(
+        queries=Cells([0.3, 0.2]), targets=Cells(0.2), n_initial=2, **CONTEXTS
+    ),
+    "a tree in contexts": lambda factor, offset: ContextualGPTreeOptimizer(
+        context_bounds=[(0.0, 1.0)], horizon=20, **BOX
+    ),
+    "a margin": lambda factor, offset: PIOptimizer(
+        xi=0.3 * factor, n_initial=3, n_candidates=20, **BOX
+    ),
+    "a known optimum": lambda factor, offset: MESOptimizer(
+        optimum=1.3 * factor + offset, n_initial=3, n_candidates=20, **BOX
+    ),
+    "failures": lambda factor, offset: GPUCBOptimizer(arms=ARMS, n_initial=6, random_state=0),
+    "CMETS": lambda factor, offset: CMETSOptimizer(max_depth=3, n_points=40, n_initial=3, **BOX),
+    "campaigns": lambda factor, offset: CombinatorialBandit(
+        [GPUCBOptimizer(arms=ARMS[::5]), DAGPUCBOptimizer(arms=ARMS[::5])], 1.3, random_state=0
+    ),
+    "earlier campaigns": lambda factor, offset: GPUCBOptimizer(
+        earlier_campaigns={"A": (EARLIER[0], factor * EARLIER[1] + offset)}, n_candidates=20, **BOX
+    ),
+}
+
+
+def everything(make, factor, offset):
+    """Return what a run asks, recommends and predicts, all in the units of factor 1, offset 0."""
+    optimizer, found = make(factor, offset), []
+    contexts, fails = getattr(optimizer, "context_bounds", None), make is WHATEVER["failures"]
+    for i in range(10 if fails else 5):
+        batch = optimizer.ask(2, context=[0.3 * (i % 3)]) if contexts else optimizer.ask(2)
+        for j, query in enumerate(batch):
+            x = np.ravel(query.a if hasattr(query, "a") else query.points)
+            found.append(x)
+            value = factor * (np.sin(5.0 * x).mean() + 0.1 * np.sin(1e4 * (2 * i + j))) + offset
+            if hasattr(query, "arms"):
+                optimizer.tell(query, [value, offset - 0.5 * (value - offset)])
+            elif fails and x[0] < 0.4:
+                optimizer.tell(query, None)
+            elif getattr(optimizer, "limits", None):
+                optimizer.tell(query, value, outcomes={"heat": factor * x.mean() / 2 + offset})
+            else:
+                optimizer.tell(query, value)
+    there = {"context": [0.6]} if contexts else {}
+    best = optimizer.recommend(**there)
+    found.append(np.ravel(getattr(best, "points", best)))
+    mean, std = optimizer.predict_query(batch, return_std=True)
+    found += [(mean - offset) / factor, std / factor]
+    if optimizer._can_bound_gap:
+        gain = optimizer._comparison(best).expected_gain(0.01 * factor**2, 2)
+        found.append(np.array([optimizer.gap(), gain]) / factor)
+    if not (fails or hasattr(optimizer, "optimizers") or getattr(optimizer, "limits", None)):
+        found.append(optimizer.recommend(side=0.25, **there).lower)
+    return found
+
+
+@pytest.mark.parametrize("name", WHATEVER)
+def test_units_of_the_answers_are_those_of_all_that_follows_from_them(name):
+    expected = everything(WHATEVER[name], 1.0, 0.0)
+    offset = 500.0 if "tree" in name else -500.0  # bounds of a tree are the smaller of two
+    for one, other in zip(everything(WHATEVER[name], 64.0, offset), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.one_in(3)

@@ -122,6 +122,13 @@ def test_exponent_is_that_of_the_kernel(kernel, alpha):
         assert smoothness_exponent(kernel, np.array(BOUNDS[d], dtype=float)) == alpha
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_exponent_does_not_depend_on_the_units_of_the_sides(unit):
+    box = unit * np.array([[0.0, 1.0], [2.0, 2.5]])
+    assert smoothness_exponent(RBF(0.2 * unit), box) == 1.0
+    assert smoothness_exponent(Matern(0.2 * unit, nu=0.5), box) == 0.5
+
+
 def test_h_max_is_equation_3_4():
     for n, alpha, K, d in [(80, 1.0, 2, 1), (300, 0.5, 3, 2), (2, 1.0, 5, 4)]:
         assert h_max(n, alpha, K, d) == pytest.approx(depth_limit(n, alpha, K, d), rel=1e-13)

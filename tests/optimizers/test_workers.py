@@ -23,13 +23,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import effective_n_jobs, parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CMESOptimizer, ContextualGPTreeOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.exceptions import EvaluationWarning, PendingWarning
-from skgpb.optimizers._evaluations import n_workers
+from skgpb.optimizers._evaluations import EvaluationLoop, make_workers, n_workers
 from skgpb.testing import InOrder, OffAt
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
@@ -576,3 +576,32 @@ def test_in_contexts_another_query_is_for_the_same_context():
     asked = [optimizer.ask(context=0.3), optimizer.ask(context=0.3, another=True)]
     assert asked == optimizer.ask(2, context=0.3) == optimizer.pending_
     assert optimizer.ask(context=0.3, another=True) not in asked
+
+
+def test_an_answer_that_was_told_before_an_interruption_is_not_told_again(monkeypatch):
+    optimizer, n, leave_out = bandit(), 0, EvaluationLoop._leave_out
+
+    def interrupted(self, answer):
+        nonlocal n
+        n += 1
+        if n == 2:
+            raise KeyboardInterrupt
+        leave_out(self, answer)
+
+    with parallel_config(backend="threading"), monkeypatch.context() as patch:
+        patch.setattr(EvaluationLoop, "_leave_out", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            optimizer.run(lambda query: query.points.mean(), 6, n_jobs=3)
+    batch = [event[1] for event in optimizer._events if event[0] == "ask"]
+    assert optimizer.run_.told_queries() == batch[:2]
+    optimizer.run(lambda query: query.points.mean(), 3)
+    told = optimizer.run_.told_queries()
+    assert told[:3] == batch and len(told) == len(set(told)) == 5
+
+
+def test_a_batch_is_as_large_as_the_number_of_jobs_that_is_given_or_possible():
+    rooms = [make_workers(None, n, answer, "record").room for n in (None, 1, 3, -1)]
+    assert rooms == [1, 1, 3, effective_n_jobs(-1)]
+    workers = make_workers(None, 3, answer, "record")
+    workers.begin([1, 2])
+    assert workers.room == 0  # a batch is answered as a whole

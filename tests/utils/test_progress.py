@@ -162,6 +162,7 @@ def test_a_result_reads_as_lines_of_words():
     assert lines["answers"] == f"12, from {rewards.min():.6g} to {rewards.max():.6g}"
     assert lines["ended because"] == "the budget is spent"
     assert lines["noise"] == result.model["noise"]
+    assert not {"cost", "limit"} & lines.keys()  # each evaluation costs 1
     assert str(result) == repr(result)
     again = pickle.loads(pickle.dumps(result))
     assert repr(again) == repr(result) and again.nfev == 13
