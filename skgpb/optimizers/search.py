@@ -855,10 +855,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if isinstance(best, Arm):
             rows = self.targets_.rows_of_query(best)
         gp, rivals = self._model.process.copy(), self.targets_.rivals()
-        limits = self._feasibility().limits
+        limits, keeps_limits = self._feasibility().limits, self._measures_all_limits
         if limits is not None:
-            rivals = rivals[~limits.hopeless_mask(rivals)]
-        return Rivals(rivals, gp, rows, self._widths, self._model.possible(gp))
+            rivals, limits = rivals[~limits.hopeless_mask(rivals)], limits.copy()
+            keeps_limits &= bool(limits.feasible_mask([rows])[0])
+        known = gp, rows, self._widths, self._model.possible(gp)
+        return Rivals(rivals, *known, limits, keeps_limits)
+
+    @property
+    def _measures_all_limits(self) -> bool:
+        """True if every outcome with a limit was measured at least once."""
+        run = self.run_
+        return all(run.n_measured(name) for name in checked_limits(run.params.limits))
 
     # -- history ------------------------------------------------------------------------------
 
