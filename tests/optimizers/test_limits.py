@@ -405,20 +405,36 @@ def test_a_gap_is_infinite_while_the_recommendation_may_violate_a_limit():
     assert never.gap() == inf  # of one outcome nothing is known
 
 
-def test_the_gain_under_limits_is_that_of_queries_which_turn_out_to_keep_them():
-    optimizer = EIOptimizer(arms=ARMS, limits={"heat": (None, 0.9)}, random_state=0)
+def test_the_gain_under_limits_is_that_of_answers_which_are_simulated():
+    optimizer = EIOptimizer(
+        RBF(0.4), arms=ARMS, alpha=0.01, limits={"heat": (None, 0.9)}, random_state=0
+    )
     rng = np.random.default_rng(0)
     for _ in range(12):
         x = point(query := optimizer.ask())
-        optimizer.tell(query, value(x) + 0.1 * rng.normal(), outcomes=outcomes(x))
-    comparison = optimizer._comparison(optimizer.recommend())
-    gain = comparison.expected_gain(optimizer.alpha_, 10)
-    limits, comparison._limits = comparison._limits, None
-    free = comparison.expected_gain(optimizer.alpha_, 10)
-    assert 0.0 < gain < free  # the best arms are beyond the limit
-    chosen = greedy_batch(comparison._gp, comparison.row_sets(), optimizer.alpha_, 10, limits)
-    p = limits.probability(np.concatenate(comparison.row_sets()))
-    assert p[chosen].mean() > 0.3 and min(p[chosen]) > 0.01
+        heat = outcomes(x)["heat"] + 0.1 * rng.normal()
+        optimizer.tell(query, value(x) + 0.1 * rng.normal(), outcomes={"heat": heat})
+    comparison, limits = (
+        optimizer._comparison(optimizer.recommend()),
+        optimizer._feasibility().limits,
+    )
+    row_sets, gp = comparison.row_sets(), optimizer._model.process
+    chosen = greedy_batch(gp, row_sets, 0.01, 4, limits)
+    p = limits.probability([row_sets[i] for i in chosen])
+    assert (p > 0.1).all() and (p < 0.99).any()
+    rows = np.concatenate([*(row_sets[i] for i in chosen), row_sets[-1]])
+    mean, cov = gp.moments(rows, cov=True)
+    kept = limits.sampler(list(rows[:-1, np.newaxis]))(1500, rng)
+    gains = []
+    for f, mask in zip(rng.multivariate_normal(mean, cov, 1500), kept, strict=True):
+        later = gp.copy()
+        for i in range(4):
+            later.observe(rows[[i]], f[i] + 0.1 * rng.normal(), 0.01)
+        means = later.moments(rows)
+        gains.append(max(means[-1], means[:-1][mask].max(initial=-inf)) - mean[-1])
+    error = np.std(gains) / np.sqrt(256)
+    assert abs(np.mean(gains) - comparison.expected_gain(0.01, 4)) < 3.0 * error
+    assert np.mean(gains) > 3.0 * error
 
 
 def test_reading_a_gap_later_is_reading_it_then():
