@@ -280,7 +280,7 @@ class Stop(StopRule):
             model, run = optimizer._model, optimizer.run_
             is_learned = model is not None and model.learns
             risks = self.risks(run.n_observations, is_learned, optimizer.n_features_in_)
-            comparison = None if risks is None else optimizer._comparison(optimizer.recommend())
+            comparison = None if risks is None else comparison_of(optimizer, optimizer.recommend())
             if risks is None or comparison is None:
                 return ""
             if self.bound == "interval":
@@ -605,13 +605,25 @@ def gap_later(
     None for ``delta`` stands for the default. The gap by intervals is computed at once, because it
     needs the present state.
     """
-    comparison = None if best is None or not search._can_bound_gap else search._comparison(best)
+    comparison = None if best is None else comparison_of(search, best)
     if comparison is None:
         return lambda: nan
     if by_interval:
         return partial(float, comparison.interval_gap())
     rng = gap_rng(search.run_.seed, search.run_.n_told)
     return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
+
+
+def comparison_of(search: Any, best: Any) -> Comparison | None:
+    """Return the comparison of the recommendation with its rivals; None if no gap can be stated.
+
+    Answers that show nothing of f leave a learned kernel an assumption.
+    """
+    if not search._can_bound_gap:
+        return None
+    model = search._model
+    is_assumed = model is not None and model.prior is not None and model.diagnosis.shows_nothing
+    return None if is_assumed else search._comparison(best)
 
 
 def gap_rng(seed: Any, n_told: int) -> np.random.Generator:

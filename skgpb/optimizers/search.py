@@ -556,9 +556,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial, run, rewards = self._n_initial, self.run_, self._model.samples.reward
-        # Answers that are all equal tell nothing of f: the design grows until they differ.
-        while 0 < n_initial <= len(rewards) and all(each == rewards[0] for each in rewards):
-            n_initial *= 2
+        # While answers tell nothing of f, the design grows.
+        if 0 < n_initial <= len(rewards) and self._model.diagnosis.shows_nothing:
+            while n_initial <= len(rewards):
+                n_initial *= 2
         if n_initial <= self._filled:
             return None
         evaluated = run.evaluating

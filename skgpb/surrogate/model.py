@@ -23,6 +23,7 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.criticism import (
     Criticism,
     contradiction_message,
+    deviations_from_others,
     explains_nothing,
     lacks_fit,
     outliers_message,
@@ -328,6 +329,21 @@ class Diagnosis:
             and self.noise == "unclear"
             and self._is_all_learned
         )
+
+    @cached_property
+    def shows_nothing(self) -> bool:
+        """Whether answers show nothing of f: all are equal, or the model does not predict them.
+
+        An answer that is far from all others shows something, whatever the model predicts.
+        """
+        rewards = self.samples.reward
+        if all(each == rewards[0] for each in rewards):
+            return True
+        if self.learned_at < defaults.FIRST_LEARNING or not explains_nothing(self.process):
+            return False
+        posterior = self.process.posterior
+        far = deviations_from_others(posterior.targets()) * np.sqrt(posterior.counts())
+        return bool(far.max() < defaults.OUTLIER_Z)
 
     @cached_property
     def lack_of_fit(self) -> str:

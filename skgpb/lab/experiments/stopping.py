@@ -48,7 +48,7 @@ class Outlook:
     learned : bool
         Whether the hyperparameters were learned from the answers.
     is_known : bool
-        Whether the answers show how much results vary; if not, ``gap`` and ``gain`` are None.
+        Whether the answers show how much settings differ; if not, ``gap`` and ``gain`` are None.
     keeps_limits : bool or None, default=None
         Whether the recommendation is known to keep all limits; if not, ``gap`` and ``gain`` are
         None. None without limits.
@@ -81,7 +81,7 @@ class Outlook:
             mean = float(optimizer.predict_query([best])[0])
             room = max(0.0, mean - end if downwards else end - mean)
         gap = gain = None
-        is_known = not learned or not interval_caveat(answers, optimizer.alpha is not None)
+        is_known = not learned or not interval_caveat(answers, optimizer)
         keeps_limits = None
         if outcome_limits(optimizer):
             keeps_limits = optimizer._comparison(best).keeps_limits
@@ -113,21 +113,20 @@ class Outlook:
         return self.gain is not None and self.gain <= within and n_answers >= FEWEST_ANSWERS
 
 
-def interval_caveat(answers: Sequence[float], knows_noise: bool) -> str:
+def interval_caveat(answers: Sequence[float], optimizer: Any) -> str:
     """Return a caveat of an interval that rests on these answers; empty if there is none."""
-    n = len(answers)
+    n, assumed = len(answers), "the interval is an assumption of the program"
     if n > 1 and min(answers) == max(answers):
+        return f"All results are equal, and do not show how much results vary: {assumed}"
+    if n < defaults.FIRST_LEARNING:
+        unknown = "how much results vary" + ("" if optimizer.alpha is not None else " and scatter")
         return (
-            "All results are equal, and do not show how much results vary: the interval is an "
-            "assumption of the program"
+            f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: "
+            f"{assumed} until there are {defaults.FIRST_LEARNING}"
         )
-    if n >= defaults.FIRST_LEARNING:
-        return ""
-    unknown = "how much results vary" + ("" if knows_noise else " and scatter")
-    return (
-        f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: the "
-        f"interval is an assumption of the program until there are {defaults.FIRST_LEARNING}"
-    )
+    if optimizer._model.diagnosis.shows_nothing:
+        return f"The results do not show that settings differ, beside their scatter: {assumed}"
+    return ""
 
 
 def verdict(
@@ -181,9 +180,8 @@ def _gap_sentences(
     settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
     beyond = f"no average result is beyond {format_value(outlook.end)}" if room is not None else ""
     if not outlook.is_known:
-        equal = "equal " if n_answers >= defaults.FIRST_LEARNING else ""
         do = "result does" if n_answers == 1 else "results do"
-        yield f"{n_answers} {equal}{do} not show how much better another setting may be."
+        yield f"{n_answers} {do} not show how much better another setting may be."
         if room is not None:
             yield f"Nothing is better by more than {room:.3g}{unit}: {beyond}."
         return
