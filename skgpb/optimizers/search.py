@@ -556,8 +556,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial, run, rewards = self._n_initial, self.run_, self._model.samples.reward
-        # While answers tell nothing of f, the design grows.
-        if 0 < n_initial <= len(rewards) and self._model.diagnosis.shows_nothing:
+        # While answers tell nothing of f, the design grows; noise costs nothing to explore unless
+        # the rewards of queries count.
+        if 0 < n_initial <= len(rewards) and (
+            all(each == rewards[0] for each in rewards)
+            or (self._seeks_simple_regret and self._model.diagnosis.shows_nothing)
+        ):
             while n_initial <= len(rewards):
                 n_initial *= 2
         if n_initial <= self._filled:

@@ -245,7 +245,7 @@ SPACES = {
 
 @pytest.mark.parametrize("space", SPACES)
 def test_while_answers_are_noise_most_queries_fill_the_space_and_nothing_is_said(space):
-    rng, search = np.random.default_rng(0), GPUCBOptimizer(**SPACES[space], random_state=0)
+    rng, search = np.random.default_rng(0), EIOptimizer(**SPACES[space], random_state=0)
     n_filling = 0
     for i in range(26):
         fills = i >= 10 and search._next_initial_query() is not None
