@@ -30,6 +30,9 @@ yes or no. What is said of the limit at the recommendation and at random setting
 the share of these that keep it, for eleven ranges of the probability. A second table has how often
 no setting within the limit is better than the recommendation by more than the gap, the gap and how
 much better one is, and the gain of ten more answers, in per cent of the range of the function.
+
+With ``--windows`` KG asks windows of two sizes in a box, to find the best of the smaller ones, on
+one to four hills of 0.3 to 3 windows. The table has the gaps that hold, and the gaps.
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ from benchmarks._common import (
     replicate,
     write_csv,
 )
-from skgpb import CMESOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb import CMESOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
+from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
 from skgpb.lab.experiments.judge import smallest_region_depth
 from skgpb.lab.experiments.stopping import TRIES
@@ -76,6 +80,8 @@ N_HELD_OUT, N_RANGE, N_ALL = 50, 2000, 20_000
 ENTRIES, APART = tuple("abcdef"), 0.4
 #: Standard deviation of the blur of CMES, and the points that stand for it.
 BLUR, N_BLUR = 0.1, 64
+#: Sides of windows, the smaller one of the targets; points within one, and places, along a side.
+WINDOWS, N_WITHIN, N_WINDOWS = (0.15, 0.4), 10, 30
 #: What is asked of a cell: truths within intervals in per cent, and lengths in those of known laws.
 LEAST, LONGEST = 92.0, 1.5
 #: What is known after some answers, in this order.
@@ -372,6 +378,75 @@ def play_limited(told: str, law: str, noise: float, n: int, d: int, seed: int) -
     return np.vstack([said, np.array([gap, gain]) / value.range])
 
 
+def play_windows(noise: float, n: int, d: int, seed: int) -> np.ndarray:
+    """Return the gap and how much better the best window is, as shares of the range."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([seed, d, int(10 * noise)])
+    side = WINDOWS[0]
+    centers = rng.random((int(rng.integers(1, 5)), d))
+    heights = rng.uniform(0.4, 1.0, len(centers))
+    widths = 0.4 * side * np.exp(rng.uniform(np.log(0.3), np.log(3.0), len(centers)))
+    part = (np.arange(N_WITHIN) + 0.5) / N_WITHIN
+    within = np.stack(np.meshgrid(*[part] * d), axis=-1).reshape(-1, d)
+
+    def average(lower: np.ndarray, sides: Any) -> float:
+        far = np.linalg.norm((lower + sides * within)[:, np.newaxis] - centers, axis=2) / widths
+        return float((np.exp(-0.5 * far**2) @ heights).mean())
+
+    at = np.linspace(0.0, 1.0 - side, N_WINDOWS if d > 1 else N_WINDOWS**2)
+    corners = np.stack(np.meshgrid(*[at] * d), axis=-1).reshape(-1, d)
+    every = np.array([average(corner, side) for corner in corners])
+    span = float(np.ptp(every))
+    optimizer = KGOptimizer(
+        queries=Cells(list(WINDOWS)),
+        targets=Cells(side),
+        bounds=[(0.0, 1.0)] * d,
+        random_state=seed,
+    )
+    for _ in range(n):
+        query = optimizer.ask()
+        answer = average(query.lower, query.upper - query.lower)
+        optimizer.tell(query, answer + 0.01 * noise * span * rng.normal())
+    best = optimizer.recommend()
+    loss = max(0.0, every.max() - average(best.lower, best.upper - best.lower))
+    return np.array([optimizer.gap(), loss]) / span
+
+
+def print_windows(options: Any, seeds: range) -> None:
+    """Print gaps between windows, and write them."""
+    cells = [
+        (noise, n, d)
+        for noise in options.noises
+        for n in options.answers
+        for d in options.dimensions
+    ]
+    each = replicate(play_windows, cells, seeds, options.n_jobs)
+    labelled = [
+        (f"d = {d}, noise {noise:g} %, {n} answers", runs)
+        for (noise, n, d), runs in zip(cells, each, strict=True)
+    ]
+    rows = []
+    for label, runs in [*labelled, ("all of these", np.concatenate(each))]:
+        gap, loss = 100.0 * runs[np.isfinite(runs).all(axis=1)].T
+        held = 100.0 * float((loss <= gap + 0.1).mean()) if len(gap) else np.nan
+        sizes = [f"{each:.1f}" for each in (held, np.median(gap), gap.mean(), loss.mean())]
+        rows.append((label, [str(len(gap)), *sizes]))
+    header = ["known", "within gap", "gap, median", "mean", "loss"]
+    title = f"gaps between windows that hold, and gaps and losses in %, {options.runs} runs"
+    print(format_table(f"{title}, seed {options.seed}", header, rows), end="\n\n", flush=True)
+    path = options.output / "calibration_windows.csv"
+    write_csv(
+        path,
+        ["noise", "n", "d", "seed", "gap", "loss"],
+        [
+            (*cell, seed, *run)
+            for cell, runs in zip(cells, each, strict=True)
+            for seed, run in zip(seeds, runs.tolist(), strict=True)
+        ],
+    )
+    print(f"Written: {path}")
+
+
 def row_of_limit(runs: np.ndarray) -> list[str]:
     """Cells of a row: per cent that keep a limit, and what is said, for each range."""
     drawn = runs[:, 1:-2].reshape(-1, 2)
@@ -549,10 +624,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--limits", nargs="+", choices=TOLD, help="play limits instead, told in these ways"
     )
+    parser.add_argument("--windows", action="store_true", help="play windows instead")
     options = parser.parse_args(arguments)
     counts, seeds = tuple(sorted(options.answers)), range(options.seed, options.seed + options.runs)
-    if options.limits:
-        print_limits(options, seeds)
+    if options.limits or options.windows:
+        (print_limits if options.limits else print_windows)(options, seeds)
         return 0
     played = [
         (search, law, d, noise)

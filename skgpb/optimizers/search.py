@@ -864,7 +864,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if limits is not None:
             rivals, limits = rivals[~limits.hopeless_mask(rivals)], limits.copy()
             keeps_limits &= bool(limits.feasible_mask([rows])[0])
-        known = gp, rows, self._widths, self._model.possible(gp)
+        known = gp, rows, self._widths, self._model.possible_for_gap(gp)
         return Rivals(rivals, *known, limits, keeps_limits)
 
     @property
