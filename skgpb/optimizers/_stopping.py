@@ -365,7 +365,7 @@ def greedy_batch(
     p, base = np.ones(len(row_sets)), float(further.mean[-1])
     mean = further.mean
     if limits is not None:
-        p = limits.weights(row_sets)
+        p = limits.weights([*row_sets])
         mean = base + p * (mean - base)
     for _ in range(n):
         gains = log_own_gain(mean, p**2 * further.var, p**2 * noise)
