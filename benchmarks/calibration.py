@@ -27,7 +27,12 @@ over cells ("regions"), and CMES, whose answers are blurred ("cmes").
 With ``--limits`` EI is played instead, on a smooth function of two settings, with a limit that 40 %
 of all settings keep on an outcome of another law. The outcome is told as a number with noise, or as
 yes or no. What is said of the limit at the recommendation and at random settings is compared with
-the share of these that keep it, for eleven ranges of the probability.
+the share of these that keep it, for eleven ranges of the probability. A second table has how often
+no setting within the limit is better than the recommendation by more than the gap, the gap and how
+much better one is, and the gain of ten more answers, in per cent of the range of the function.
+
+With ``--windows`` KG asks windows of two sizes in a box, to find the best of the smaller ones, on
+one to four hills of 0.3 to 3 windows. The table has the gaps that hold, and the gaps.
 """
 
 from __future__ import annotations
@@ -50,7 +55,8 @@ from benchmarks._common import (
     replicate,
     write_csv,
 )
-from skgpb import CMESOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb import CMESOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
+from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
 from skgpb.lab.experiments.judge import smallest_region_depth
 from skgpb.lab.experiments.stopping import TRIES
@@ -67,12 +73,15 @@ N_FEATURES, TAIL = 3000, 3
 #: Ways to tell an outcome with a limit, the share of settings within, and ends of probabilities.
 TOLD, KEPT = ("number", "yes"), 0.4
 ENDS = (0.0, 0.05, *(0.15 + 0.1 * i for i in range(9)), np.inf)
-#: Settings that are drawn at random, and those by which the range of f is known.
-N_HELD_OUT, N_RANGE = 50, 2000
+#: Settings that are drawn at random, those by which the range of f is known, and those of which the
+#: best is known.
+N_HELD_OUT, N_RANGE, N_ALL = 50, 2000, 20_000
 #: Entries of the list, and how far apart they are.
 ENTRIES, APART = tuple("abcdef"), 0.4
 #: Standard deviation of the blur of CMES, and the points that stand for it.
 BLUR, N_BLUR = 0.1, 64
+#: Sides of windows, the smaller one of the targets; points within one, and places, along a side.
+WINDOWS, N_WITHIN, N_WINDOWS = (0.15, 0.4), 10, 30
 #: What is asked of a cell: truths within intervals in per cent, and lengths in those of known laws.
 LEAST, LONGEST = 92.0, 1.5
 #: What is known after some answers, in this order.
@@ -335,30 +344,112 @@ def play(
     return np.array([found[n] for n in counts])
 
 
-def play_limited(told: str, law: str, noise: float, n: int, seed: int) -> np.ndarray:
-    """Return the probability that a limit holds, and whether it does, shape (n_settings, 2).
+def play_limited(told: str, law: str, noise: float, n: int, d: int, seed: int) -> np.ndarray:
+    """Return what is said of a limit and what is true, in pairs, shape (n_settings + 2, 2).
 
-    The first setting is the recommendation, the others are drawn at random.
+    The first pairs have the probability that the limit holds at a setting, and whether it does. The
+    first setting is the recommendation, the others are drawn at random. The last pairs have the gap
+    and how much better the best setting is, and the expected gain of further answers and theirs.
     """
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([seed, LAWS.index(law), TOLD.index(told)])
-    value, outcome = Problem("rbf", 2, False, rng), Problem(law, 2, False, rng)
+    value, outcome = Problem("rbf", d, False, rng), Problem(law, d, False, rng)
     end = float(np.quantile(outcome(outcome.drawn(N_RANGE, rng)), KEPT))
     limit: Any = True if told == "yes" else (None, end)
-    optimizer = EIOptimizer(bounds=[(0.0, 1.0)] * 2, limits={"outcome": limit}, random_state=seed)
+    optimizer = EIOptimizer(bounds=[(0.0, 1.0)] * d, limits={"outcome": limit}, random_state=seed)
+
+    def play(n: int) -> np.ndarray:
+        for _ in range(n):
+            query = optimizer.ask()
+            known = float(outcome(query.points)[0])
+            error = 0.01 * noise * outcome.range * rng.normal()
+            measured = known <= end if told == "yes" else known + error
+            optimizer.tell(query, float(value(query.points)[0]), outcomes={"outcome": measured})
+        return optimizer.recommend().points
+
+    best = play(n)
+    X = np.concatenate([best, outcome.drawn(N_HELD_OUT, rng)])
+    said = np.column_stack([optimizer.predict_within_limits(X), outcome(X) <= end])
+    many = value.drawn(N_ALL, rng)
+    top = value(many[outcome(many) <= end]).max()
+    comparison = optimizer._comparison(optimizer.recommend())
+    gap = optimizer.gap(), max(0.0, top - value(best)[0])
+    gain = comparison.expected_gain(optimizer.alpha_, TRIES), (value(play(TRIES)) - value(best))[0]
+    return np.vstack([said, np.array([gap, gain]) / value.range])
+
+
+def play_windows(noise: float, n: int, d: int, seed: int) -> np.ndarray:
+    """Return the gap and how much better the best window is, as shares of the range."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([seed, d, int(10 * noise)])
+    side = WINDOWS[0]
+    centers = rng.random((int(rng.integers(1, 5)), d))
+    heights = rng.uniform(0.4, 1.0, len(centers))
+    widths = 0.4 * side * np.exp(rng.uniform(np.log(0.3), np.log(3.0), len(centers)))
+    part = (np.arange(N_WITHIN) + 0.5) / N_WITHIN
+    within = np.stack(np.meshgrid(*[part] * d), axis=-1).reshape(-1, d)
+
+    def average(lower: np.ndarray, sides: Any) -> float:
+        far = np.linalg.norm((lower + sides * within)[:, np.newaxis] - centers, axis=2) / widths
+        return float((np.exp(-0.5 * far**2) @ heights).mean())
+
+    at = np.linspace(0.0, 1.0 - side, N_WINDOWS if d > 1 else N_WINDOWS**2)
+    corners = np.stack(np.meshgrid(*[at] * d), axis=-1).reshape(-1, d)
+    every = np.array([average(corner, side) for corner in corners])
+    span = float(np.ptp(every))
+    optimizer = KGOptimizer(
+        queries=Cells(list(WINDOWS)),
+        targets=Cells(side),
+        bounds=[(0.0, 1.0)] * d,
+        random_state=seed,
+    )
     for _ in range(n):
         query = optimizer.ask()
-        known = float(outcome(query.points)[0])
-        error = 0.01 * noise * outcome.range * rng.normal()
-        measured = known <= end if told == "yes" else known + error
-        optimizer.tell(query, float(value(query.points)[0]), outcomes={"outcome": measured})
-    X = np.concatenate([optimizer.recommend().points, outcome.drawn(N_HELD_OUT, rng)])
-    return np.column_stack([optimizer.predict_within_limits(X), outcome(X) <= end])
+        answer = average(query.lower, query.upper - query.lower)
+        optimizer.tell(query, answer + 0.01 * noise * span * rng.normal())
+    best = optimizer.recommend()
+    loss = max(0.0, every.max() - average(best.lower, best.upper - best.lower))
+    return np.array([optimizer.gap(), loss]) / span
+
+
+def print_windows(options: Any, seeds: range) -> None:
+    """Print gaps between windows, and write them."""
+    cells = [
+        (noise, n, d)
+        for noise in options.noises
+        for n in options.answers
+        for d in options.dimensions
+    ]
+    each = replicate(play_windows, cells, seeds, options.n_jobs)
+    labelled = [
+        (f"d = {d}, noise {noise:g} %, {n} answers", runs)
+        for (noise, n, d), runs in zip(cells, each, strict=True)
+    ]
+    rows = []
+    for label, runs in [*labelled, ("all of these", np.concatenate(each))]:
+        gap, loss = 100.0 * runs[np.isfinite(runs).all(axis=1)].T
+        held = 100.0 * float((loss <= gap + 0.1).mean()) if len(gap) else np.nan
+        sizes = [f"{each:.1f}" for each in (held, np.median(gap), gap.mean(), loss.mean())]
+        rows.append((label, [str(len(gap)), *sizes]))
+    header = ["known", "within gap", "gap, median", "mean", "loss"]
+    title = f"gaps between windows that hold, and gaps and losses in %, {options.runs} runs"
+    print(format_table(f"{title}, seed {options.seed}", header, rows), end="\n\n", flush=True)
+    path = options.output / "calibration_windows.csv"
+    write_csv(
+        path,
+        ["noise", "n", "d", "seed", "gap", "loss"],
+        [
+            (*cell, seed, *run)
+            for cell, runs in zip(cells, each, strict=True)
+            for seed, run in zip(seeds, runs.tolist(), strict=True)
+        ],
+    )
+    print(f"Written: {path}")
 
 
 def row_of_limit(runs: np.ndarray) -> list[str]:
     """Cells of a row: per cent that keep a limit, and what is said, for each range."""
-    drawn = runs[:, 1:].reshape(-1, 2)
+    drawn = runs[:, 1:-2].reshape(-1, 2)
     parts = [runs[:, 0]] + [
         drawn[(drawn[:, 0] >= low) & (drawn[:, 0] < high)] for low, high in pairwise(ENDS)
     ]
@@ -366,30 +457,50 @@ def row_of_limit(runs: np.ndarray) -> list[str]:
     return ["-" if mean is None else f"{mean[1]:.0f} of {mean[0]:.0f}" for mean in means]
 
 
+def row_of_gap(runs: np.ndarray) -> list[str]:
+    """Cells of a row: bounds on the gap that hold, and gaps and gains, of runs that have them."""
+    known = runs[np.isfinite(runs[:, -2:]).all(axis=(1, 2))]
+    if not len(known):
+        return ["0", *["-"] * 4]
+    (gap, loss), (said, gain) = known[:, -2:].transpose(1, 2, 0)
+    mean, error = mean_and_error(100.0 * np.column_stack([loss <= gap + 1e-3, loss, gain]))
+    cells = [estimate(each, by, 1) for each, by in zip(mean, error, strict=True)]
+    median = f"{100.0 * np.median(gap):.1f}"
+    gains = f"{100.0 * said.mean():.1f} and {cells[2]}"
+    return [str(len(known)), cells[0], median, cells[1], gains]
+
+
 def print_limits(options: Any, seeds: range) -> None:
     """Print what is said of limits, and write it."""
     header = ["recommended", *(f"from {100 * low:.0f}" for low in ENDS[:-1])]
     cells = [
-        (told, law, noise, n)
+        (told, law, noise, n, d)
         for told in options.limits
         for law in options.laws
         for noise in (options.noises if told == "number" else [0.0])
         for n in options.answers
+        for d in options.dimensions
     ]
     each = replicate(play_limited, cells, seeds, options.n_jobs)
-    rows = [
-        (f"{told}, {law}, noise {noise:g} %, {n} answers", row_of_limit(runs))
-        for (told, law, noise, n), runs in zip(cells, each, strict=True)
+    labelled = [
+        (f"{told}, {law}, d = {d}, noise {noise:g} %, {n} answers", runs)
+        for (told, law, noise, n, d), runs in zip(cells, each, strict=True)
     ]
     for told in options.limits:
         every = [runs for (of, *_), runs in zip(cells, each, strict=True) if of == told]
-        rows.append((f"{told}, all of these", row_of_limit(np.concatenate(every))))
-    said = f"percentage of settings that keep a limit, of what is said, {options.runs} runs"
-    print(format_table(f"{said}, seed {options.seed}", header, rows), end="\n\n", flush=True)
+        labelled.append((f"{told}, all of these", np.concatenate(every)))
+    of_gap = ["known", "within gap", "gap, median", "loss", "gain"]
+    for said, columns, row in (
+        ("percentage of settings that keep a limit, of what is said", header, row_of_limit),
+        ("gaps under a limit that hold, and gaps, losses and gains in %", of_gap, row_of_gap),
+    ):
+        rows = [(label, row(runs)) for label, runs in labelled]
+        title = f"{said}, {options.runs} runs, seed {options.seed}"
+        print(format_table(title, columns, rows), end="\n\n", flush=True)
     path = options.output / "calibration_limits.csv"
     write_csv(
         path,
-        ["told", "law", "noise", "n", "seed", "said", "held"],
+        ["told", "law", "noise", "n", "d", "seed", "said", "held"],
         [
             (*cell, seed, *pair)
             for cell, runs in zip(cells, each, strict=True)
@@ -513,10 +624,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--limits", nargs="+", choices=TOLD, help="play limits instead, told in these ways"
     )
+    parser.add_argument("--windows", action="store_true", help="play windows instead")
     options = parser.parse_args(arguments)
     counts, seeds = tuple(sorted(options.answers)), range(options.seed, options.seed + options.runs)
-    if options.limits:
-        print_limits(options, seeds)
+    if options.limits or options.windows:
+        (print_limits if options.limits else print_windows)(options, seeds)
         return 0
     played = [
         (search, law, d, noise)

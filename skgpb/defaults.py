@@ -284,6 +284,8 @@ MAX_OUTLIERS_AT_ONCE = 4
 
 # Probability that the gap is larger than its bound, if the user names none.
 GAP_DELTA = 0.05
+# Prior deviation of f for a gap between cells of given sizes, as a multiple of the learned one.
+GAP_DEVIATION = 1.5
 # Factor of the number of answers from one check of Stop to the next.
 STOP_GROWTH = 1.1
 # Number of answers before the first check of learned models, in up to two dimensions (D-G12).

@@ -36,7 +36,8 @@ SMALLEST: dict[str, list[str]] = {
     "batches": ["--answers 12 --names branin --sizes 4"],
     "calibration": [
         "--answers 10 --searches best lists regions cmes --laws rbf --dimensions 1 --noises 5",
-        "--answers 12 --laws steps teeth --noises 5 --limits number yes",
+        "--answers 12 --laws steps teeth --noises 5 --limits number yes --dimensions 2",
+        "--answers 12 --noises 5 --windows",
     ],
     "constraints": ["--answers 11", "--suggestions 100"],
     "earlier_campaigns": ["--kinds one --noises 0"],

@@ -143,6 +143,7 @@ OTHER: dict[str, Any] = {
     "MAX_OUTLIERS_AT_ONCE": 1,
     # when to stop
     "GAP_DELTA": 0.2,
+    "GAP_DEVIATION": 1.0,
     "STOP_GROWTH": 1.3,
     "FIRST_STOP": 10,
     "POSTERIOR_SHARE": 0.5,

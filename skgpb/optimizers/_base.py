@@ -774,7 +774,9 @@ class BaseBanditOptimizer(
         Returns
         -------
         gap : float
-            At least 0; NaN with contexts and for searches without a posterior.
+            At least 0; NaN with contexts, for searches without a posterior, and while the answers
+            show nothing of f to a learned kernel. Infinite while the recommendation keeps its
+            limits with a probability below 95 %, or never measured one of the outcomes.
         """
         if bound not in ("draws", "interval"):
             raise ValueError(f"bound must be 'draws' or 'interval', got {bound!r}")

@@ -15,6 +15,7 @@ from skgpb import defaults
 from skgpb._core._ties import argmax_first
 from skgpb.kernels._settings import OnSettings
 from skgpb.optimizers.round import QueryTargetPosterior, Round
+from skgpb.surrogate.draws import posterior_sampler
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.success import AveragedSuccess, SuccessModel, learned_success
 from skgpb.utils.validation import Real, check_one_each, check_reward, is_missing, truth_value
@@ -23,6 +24,9 @@ from skgpb.utils.validation import Real, check_one_each, check_reward, is_missin
 
 #: Functionals as a process accepts them: rows (n, n_columns), or n arrays of rows.
 RowSets = np.ndarray | list[np.ndarray]
+#: Draws whether limits hold: a function of the number of draws and a generator that returns a mask
+#: (n_draws, n_rows).
+MaskSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
 # Rounding: lower bound on the probabilities, so that weighted variances stay above 0.
 MIN_LIMIT_PROBABILITY = 1e-9
 
@@ -262,6 +266,24 @@ class NumberWithinEnds:
         """Return the probability (n,) by which a functional is recommended: the same."""
         return self.probability(row_sets)
 
+    def sampler(self, row_sets: RowSets) -> MaskSampler:
+        """Return a function that draws jointly at which functionals the limit holds."""
+        samplers = [posterior_sampler(process, row_sets) for process in self._processes]
+
+        def draw(n_draws: int, rng: np.random.Generator) -> np.ndarray:
+            counts = rng.multinomial(n_draws, self._probabilities).tolist()
+            pairs = zip(samplers, counts, strict=True)
+            drawn = np.concatenate([each(n, rng) for each, n in pairs if n])
+            drawn = drawn[rng.permutation(n_draws)]
+            return (drawn >= self._low) & (drawn <= self._high)
+
+        return draw
+
+    def copy(self) -> Self:
+        """Return a copy that later observations do not change."""
+        processes = [process.copy() for process in self._processes]
+        return type(self)(self._low, self._high, processes, self._probabilities.tolist())
+
     def excess(self, rows: np.ndarray) -> np.ndarray:
         """Return how far the means (n,) are beyond the ends, in units of the process."""
         mean, _ = self.moments(rows)
@@ -305,6 +327,15 @@ class OutcomeConstraints:
     def feasible_mask(self, rows: RowSets) -> np.ndarray:
         """Return a mask (n,) of the functionals that may be recommended."""
         return self.certain_probability(rows) >= defaults.SURE
+
+    def sampler(self, row_sets: RowSets) -> MaskSampler:
+        """Return a function that draws jointly at which functionals all limits hold."""
+        samplers = [each.sampler(row_sets) for each in self._limits]
+        return lambda n, rng: np.all([draw(n, rng) for draw in samplers], axis=0)
+
+    def copy(self) -> OutcomeConstraints:
+        """Return a copy that later observations do not change."""
+        return OutcomeConstraints([each.copy() for each in self._limits])
 
     def nearest(self, rows: np.ndarray) -> int:
         """Return the index of the row at which all limits hold most probably.
@@ -497,6 +528,21 @@ class YesOrNo(SuccessProbabilities):
         rows = middles(row_sets)
         out = np.where(self.among(self.answered - self.failed, rows), 1.0, self.probability(rows))
         return np.where(self.among(self.always_failed, rows), 0.0, out)
+
+    def sampler(self, row_sets: RowSets) -> MaskSampler:
+        """Return a function that draws jointly at which functionals the limit holds.
+
+        It holds where it always has, and does not where it never has.
+        """
+        rows = middles(row_sets)
+        draw = self._model.sampler(self._to_units(rows))
+        holds = self.among(self.answered - self.failed, rows)
+        fails = self.among(self.always_failed, rows)
+        return lambda n, rng: (draw(n, rng) | holds) & ~fails
+
+    def copy(self) -> Self:
+        """Return this model, which later observations do not change."""
+        return self
 
     def excess(self, rows: np.ndarray) -> np.ndarray:
         """Return the probability (n,) that the limit does not hold."""

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from math import floor, log, nan, pi
+from math import floor, inf, log, nan, pi
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,11 @@ from skgpb import defaults
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.guarantee import DEFAULT_GUARANTEE, Guarantee
 from skgpb.kernels.evaluator import Functionals
+from skgpb.optimizers._feasibility import OutcomeConstraints
 from skgpb.surrogate.bounded_norm import Widths
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.models import Models
-from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
+from skgpb.surrogate.suboptimality_gap import FeasibleGap, SuboptimalityGap
 from skgpb.utils.validation import Real, check_size
 
 __all__ = ["Stop", "StopRule"]
@@ -279,7 +280,7 @@ class Stop(StopRule):
             model, run = optimizer._model, optimizer.run_
             is_learned = model is not None and model.learns
             risks = self.risks(run.n_observations, is_learned, optimizer.n_features_in_)
-            comparison = None if risks is None else optimizer._comparison(optimizer.recommend())
+            comparison = None if risks is None else comparison_of(optimizer, optimizer.recommend())
             if risks is None or comparison is None:
                 return ""
             if self.bound == "interval":
@@ -349,19 +350,36 @@ class _Lookahead:
 
 
 def greedy_batch(
-    gp: GaussianProcess, row_sets: Sequence[np.ndarray], noise: float, n: int
+    gp: GaussianProcess,
+    row_sets: Sequence[np.ndarray],
+    noise: float,
+    n: int,
+    limits: OutcomeConstraints | None = None,
 ) -> list[int]:
-    """Return the indices of n functionals, chosen one by one by the gain of each by itself."""
+    """Return the indices of n functionals, chosen one by one by the gain of each by itself.
+
+    With limits a difference from the last functional counts as far as it is probable that they
+    hold.
+    """
     further, chosen = _Lookahead(gp, row_sets), list[int]()
+    p, base = np.ones(len(row_sets)), float(further.mean[-1])
+    mean = further.mean
+    if limits is not None:
+        p = limits.weights([*row_sets])
+        mean = base + p * (mean - base)
     for _ in range(n):
-        gains = log_own_gain(further.mean, further.var, np.full(len(row_sets), noise))
+        gains = log_own_gain(mean, p**2 * further.var, p**2 * noise)
         chosen.append(int(np.argmax(gains)))
         further.answer(chosen[-1], noise)
     return chosen
 
 
 def expected_gain(
-    gp: GaussianProcess, row_sets: Sequence[np.ndarray], noise: float, chosen: Sequence[int]
+    gp: GaussianProcess,
+    row_sets: Sequence[np.ndarray],
+    noise: float,
+    chosen: Sequence[int],
+    masks: np.ndarray | None = None,
 ) -> float:
     """Return the expected increase of the largest posterior mean by further answers.
 
@@ -375,6 +393,9 @@ def expected_gain(
         Noise variance of an answer, in the user's units.
     chosen : sequence of int
         Indices of the functionals that will be answered.
+    masks : ndarray of shape (N_DRAWS, n_functionals), default=None
+        With limits, the functionals that can be recommended after the answers of each draw. The
+        last one is recommended before. None if every functional can be recommended.
 
     Returns
     -------
@@ -397,8 +418,10 @@ def expected_gain(
     for i in chosen:
         further.answer(i, noise)
     normals = norm.ppf(qmc.Sobol(len(chosen), rng=0).random(N_DRAWS))
-    later = further.mean + normals @ np.array(further.moves)
-    return max(0.0, float(later.max(axis=1).mean() - further.mean.max()))
+    later, now = further.mean + normals @ np.array(further.moves), further.mean.max()
+    if masks is not None:
+        later, now = np.where(masks, later, -np.inf), further.mean[-1]
+    return max(0.0, float(later.max(axis=1).mean() - now))
 
 
 # -- Suboptimality gap -----------------------------------------------------------------------------
@@ -422,6 +445,10 @@ class Comparison(ABC):
         Returns the present widths of intervals for every f of bounded norm.
     models : callable, default=None
         Returns the models that are averaged, given an epsilon; None if ``gp`` is the only one.
+    limits : OutcomeConstraints, default=None
+        Limits that rivals must keep; None without limits.
+    keeps_limits : bool, default=True
+        Whether the recommendation is known to keep all limits.
     """
 
     def __init__(
@@ -430,8 +457,12 @@ class Comparison(ABC):
         best: np.ndarray,
         widths: Callable[[], Widths],
         models: Callable[[float], Models] | None = None,
+        limits: OutcomeConstraints | None = None,
+        keeps_limits: bool = True,
     ) -> None:
         self._gp, self._best, self._widths, self._models = gp, best, widths, models
+        self._limits = limits
+        self.keeps_limits: bool = keeps_limits
 
     @abstractmethod
     def row_sets(self) -> list[np.ndarray]:
@@ -439,22 +470,46 @@ class Comparison(ABC):
 
     def __call__(self) -> SuboptimalityGap:
         """Return the gap between the recommendation and the best rival, by ``gp`` alone."""
-        return SuboptimalityGap.from_process(self._gp, self.row_sets())
+        row_sets = self.row_sets()
+        return self._within_limits(SuboptimalityGap.from_process(self._gp, row_sets), row_sets)
+
+    def _within_limits(self, gap: SuboptimalityGap, row_sets: list[np.ndarray]) -> SuboptimalityGap:
+        """Return the gap to the rivals that keep all limits."""
+        limits = self._limits
+        if limits is None:
+            return gap
+        p = limits.certain_probability(row_sets)
+        return FeasibleGap(
+            gap, p, lambda some: limits.sampler([row_sets[i] for i in some.tolist()])
+        )
 
     def interval_gap(self) -> float:
-        """Return the largest upper end minus the lower end of the recommendation, at least 0."""
+        """Return the largest upper end minus the lower end of the recommendation, at least 0.
+
+        It is infinite if the recommendation may violate a limit. Rivals count unless they hardly
+        keep all limits.
+        """
+        if not self.keeps_limits:
+            return inf
         lower, upper = self._widths().ends(self.row_sets())
         return max(0.0, float(upper.max() - lower[-1]))
 
     def gap(self, delta: float, rng: np.random.Generator) -> float:
-        """Return the bound on the gap that holds with probability 1 - delta."""
+        """Return the bound on the gap that holds with probability 1 - delta.
+
+        It is infinite if the recommendation may violate a limit.
+        """
+        if not self.keeps_limits:
+            return inf
         return (self.model_average() or self()).quantile(delta, rng)
 
     def is_within(
         self, epsilon: float, risks: tuple[float, float], rng: np.random.Generator
     ) -> bool:
         """Return whether the gap is at most epsilon, for ``risks`` by :meth:`Stop.risks`."""
-        if self.is_refuted(epsilon, risks[0]) or not self().is_within(epsilon, *risks, rng):
+        if not self.keeps_limits or self.is_refuted(epsilon, risks[0]):
+            return False
+        if not self().is_within(epsilon, *risks, rng):
             return False
         averaged = self.model_average(epsilon)
         return averaged is None or averaged.is_within(epsilon, *risks, rng)
@@ -464,22 +519,32 @@ class Comparison(ABC):
 
         With epsilon > 0 the models assume that f varies by more than that.
         """
-        models = self.models(epsilon)
-        return None if models is None else models.suboptimality_gap(self.row_sets())
+        models, row_sets = self.models(epsilon), self.row_sets()
+        if models is None:
+            return None
+        return self._within_limits(models.suboptimality_gap(row_sets), row_sets)
 
     def expected_gain(self, noise: float, n: int) -> float:
         """Return the expected increase of the largest mean by n answers with this noise variance.
 
-        With averaged models each has its own noise variance.
+        With averaged models each has its own noise variance. NaN if the recommendation may violate
+        a limit. Later recommendations are queries whose answers are within all limits.
         """
-        row_sets = self.row_sets()
-        chosen = greedy_batch(self._gp, row_sets, noise, n)
+        row_sets, limits, masks = self.row_sets(), self._limits, None
+        if not self.keeps_limits:
+            return nan
+        chosen = greedy_batch(self._gp, row_sets, noise, n, limits)
+        if limits is not None:
+            masks = np.zeros((N_DRAWS, len(row_sets)), dtype=bool)
+            draw = limits.sampler([row_sets[i] for i in chosen])
+            masks[:, chosen] = draw(N_DRAWS, np.random.default_rng(0))
+            masks[:, -1] = True
         models = self.models()
         if models is None:
-            return expected_gain(self._gp, row_sets, noise, chosen)
+            return expected_gain(self._gp, row_sets, noise, chosen, masks)
         noises = np.full(len(models.weights), noise) if models.noises is None else models.noises
         gains = [
-            expected_gain(gp, row_sets, own, chosen)
+            expected_gain(gp, row_sets, own, chosen, masks)
             for gp, own in zip(models.processes, noises, strict=True)
         ]
         return float(models.weights @ gains)
@@ -540,13 +605,25 @@ def gap_later(
     None for ``delta`` stands for the default. The gap by intervals is computed at once, because it
     needs the present state.
     """
-    comparison = None if best is None or not search._can_bound_gap else search._comparison(best)
+    comparison = None if best is None else comparison_of(search, best)
     if comparison is None:
         return lambda: nan
     if by_interval:
         return partial(float, comparison.interval_gap())
     rng = gap_rng(search.run_.seed, search.run_.n_told)
     return partial(comparison.gap, defaults.GAP_DELTA if delta is None else delta, rng)
+
+
+def comparison_of(search: Any, best: Any) -> Comparison | None:
+    """Return the comparison of the recommendation with its rivals; None if no gap can be stated.
+
+    Answers that show nothing of f leave a learned kernel an assumption.
+    """
+    if not search._can_bound_gap:
+        return None
+    model = search._model
+    is_assumed = model is not None and model.prior is not None and model.diagnosis.shows_nothing
+    return None if is_assumed else search._comparison(best)
 
 
 def gap_rng(seed: Any, n_told: int) -> np.random.Generator:

@@ -556,9 +556,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial, run, rewards = self._n_initial, self.run_, self._model.samples.reward
-        # Answers that are all equal tell nothing of f: the design grows until they differ.
-        while 0 < n_initial <= len(rewards) and all(each == rewards[0] for each in rewards):
-            n_initial *= 2
+        # While answers tell nothing of f, the design grows; noise costs nothing to explore unless
+        # the rewards of queries count.
+        if 0 < n_initial <= len(rewards) and (
+            all(each == rewards[0] for each in rewards)
+            or (self._seeks_simple_regret and self._model.diagnosis.shows_nothing)
+        ):
+            while n_initial <= len(rewards):
+                n_initial *= 2
         if n_initial <= self._filled:
             return None
         evaluated = run.evaluating
@@ -857,10 +862,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if isinstance(best, Arm):
             rows = self.targets_.rows_of_query(best)
         gp, rivals = self._model.process.copy(), self.targets_.rivals()
-        limits = self._feasibility().limits
+        limits, keeps_limits = self._feasibility().limits, self._measures_all_limits
         if limits is not None:
-            rivals = rivals[~limits.hopeless_mask(rivals)]
-        return Rivals(rivals, gp, rows, self._widths, self._model.possible(gp))
+            rivals, limits = rivals[~limits.hopeless_mask(rivals)], limits.copy()
+            keeps_limits &= bool(limits.feasible_mask([rows])[0])
+        known = gp, rows, self._widths, self._model.possible_for_gap(gp)
+        return Rivals(rivals, *known, limits, keeps_limits)
+
+    @property
+    def _measures_all_limits(self) -> bool:
+        """True if every outcome with a limit was measured at least once."""
+        run = self.run_
+        return all(run.n_measured(name) for name in checked_limits(run.params.limits))
 
     # -- history ------------------------------------------------------------------------------
 

@@ -140,6 +140,27 @@ def leave_one_out_refit(
     return errors[each, best] * root, variances[each, best] * noise
 
 
+def deviations_from_others(values: np.ndarray) -> np.ndarray:
+    """Return how far each of n > 2 values is from the mean of the others, in their deviations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.surrogate.criticism import deviations_from_others
+    >>> deviations_from_others(np.array([1.0, 1.0, 2.0, 0.0])).round(2)
+    array([0.  , 0.  , 2.31, 2.31])
+    >>> deviations_from_others(np.array([1.0, 1.0, 1.0, 2.0]))
+    array([0.57735027, 0.57735027, 0.57735027,        inf])
+    """
+    n = len(values)
+    gap = (values - values.mean()) * (n / (n - 1))
+    # Leaving a value out takes its part of the sum of squares, and the mean moves.
+    left = np.maximum(values.var() * n - gap**2 * ((n - 1) / n), 0.0) / (n - 2)
+    rounding = 1e-12 * np.square(values).max(initial=0.0)
+    far = np.full(n, np.inf)
+    return np.divide(np.abs(gap), np.sqrt(left), out=far, where=left > rounding)
+
+
 def explains_nothing(gp: GaussianProcess) -> bool:
     """Return whether the model predicts answers no better than the mean of the others does.
 

@@ -23,6 +23,7 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.criticism import (
     Criticism,
     contradiction_message,
+    deviations_from_others,
     explains_nothing,
     lacks_fit,
     outliers_message,
@@ -38,12 +39,14 @@ from skgpb.surrogate.exactness import (
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.learning import fit_hyperparameters
+from skgpb.surrogate.length_scales import are_length_scales
 from skgpb.surrogate.likelihood import Likelihood, ModelNoise, Prior, check_restarts, noise_prior
 from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.outliers import find_outliers
 from skgpb.surrogate.samples import ScaledSamples, subsample
 from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.shrinkage import shrinkage_means
+from skgpb.surrogate.trend_and_rough import has_rough_part
 from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
 
 
@@ -328,6 +331,21 @@ class Diagnosis:
             and self.noise == "unclear"
             and self._is_all_learned
         )
+
+    @cached_property
+    def shows_nothing(self) -> bool:
+        """Whether answers show nothing of f: all are equal, or the model does not predict them.
+
+        An answer that is far from all others shows something, whatever the model predicts.
+        """
+        rewards = self.samples.reward
+        if all(each == rewards[0] for each in rewards):
+            return True
+        if self.learned_at < defaults.FIRST_LEARNING or not explains_nothing(self.process):
+            return False
+        posterior = self.process.posterior
+        far = deviations_from_others(posterior.targets()) * np.sqrt(posterior.counts())
+        return bool(far.max() < defaults.OUTLIER_Z)
 
     @cached_property
     def lack_of_fit(self) -> str:
@@ -1083,6 +1101,22 @@ class Model:
         make = partial(Models.around, gp, samples, prior, of_noise, self.noise)
         known = self._averaged[1] if self._averaged[0] == self._state else None
         return make if known is None else lambda epsilon: make(epsilon) if epsilon else known
+
+    def possible_for_gap(self, gp: GaussianProcess) -> Callable[[float], Models] | None:
+        """Return the factory of models for a gap: of :meth:`possible`, or of one wider process.
+
+        A sum of a trend and a rough part is not averaged, and its most probable hyperparameters are
+        too sure of cells that no answer has covered. The wider process has a larger prior deviation
+        of f.
+        """
+        make = self.possible(gp)
+        learned = self.prior is not None and self.schedule.learned_at >= defaults.FIRST_LEARNING
+        if make is not None or not learned or self.model_noise or not has_rough_part(gp.kernel):
+            return make
+        wider = 2.0 * log(defaults.GAP_DEVIATION) * ~are_length_scales(gp.kernel)
+        kernel = gp.kernel.clone_with_theta(gp.kernel.theta + wider)
+        samples = self.samples.scaled(gp.offset, gp.scale).merged(self.noise)
+        return lambda epsilon: Models([gp.with_kernel(kernel, samples)], np.ones(1), None)
 
     # -- criticism ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -34,6 +35,10 @@ LEFT_OUT = 0.01
 MOST_RIVALS_AT_ONCE = 1000
 # Memory: number of normal variates that are drawn at once (32 MB).
 VARIATES_AT_ONCE = 2**22
+
+#: Draws the largest of k differences n times: a function of n, a generator, and a mask (n, k) of
+#: the differences that count in each draw, None for all.
+Sampler: TypeAlias = Callable[..., np.ndarray]
 
 
 class SuboptimalityGap:
@@ -195,6 +200,11 @@ class SuboptimalityGap:
         """Return the number >= 0 that one of the differences exceeds with probability delta."""
         return max(0.0, self._bound(delta))
 
+    def _least_by_bisection(self, delta: float) -> float:
+        """Return the value of :meth:`_least` if :meth:`_bound` is only an upper bound of it."""
+        most = max(0.0, self._bound(delta))
+        return bisection(0.0, most, lambda gap: self.ahead(gap).max() > delta)[0]
+
     def _bound(self, delta: float) -> float:
         """Return the number that no single difference exceeds with more than probability delta."""
         return float((self.mean - ndtri(delta) * self.std).max())
@@ -206,9 +216,7 @@ class SuboptimalityGap:
         n = int(np.searchsorted(sums, LEFT_OUT * delta, side="right"))
         return np.sort(order[n:]), float(sums[n - 1]) if n else 0.0
 
-    def _sampler(
-        self, some: np.ndarray, epsilon: float, delta: float
-    ) -> Callable[[int, np.random.Generator], np.ndarray]:
+    def _sampler(self, some: np.ndarray, epsilon: float, delta: float) -> Sampler:
         """Return a function that draws the largest of some differences, compared with epsilon."""
         if self._columns is None:
             raise ValueError("cannot draw: the covariances of the differences are not known")
@@ -219,14 +227,11 @@ class SuboptimalityGap:
         )
         root = factor.T
 
-        def some_draws(n: int, rng: np.random.Generator) -> np.ndarray:
-            return (mean + rng.standard_normal((n, len(root))) @ root).max(axis=1)
+        def some_draws(n: int, rng: np.random.Generator, kept: np.ndarray | None) -> np.ndarray:
+            drawn = mean + rng.standard_normal((n, len(root))) @ root
+            return (drawn if kept is None else np.where(kept, drawn, -np.inf)).max(axis=1)
 
-        def draw(n: int, rng: np.random.Generator) -> np.ndarray:
-            size = max(1, VARIATES_AT_ONCE // len(some))
-            return np.concatenate([some_draws(min(size, n - i), rng) for i in range(0, n, size)])
-
-        return draw
+        return _in_parts(some_draws, len(some))
 
     def _union_quantile(self, delta: float, least: float) -> float:
         """Return an upper bound of the quantile, from the sum of the rivals' probabilities."""
@@ -269,34 +274,109 @@ class MixedSuboptimalityGap(SuboptimalityGap):
     def _bound(self, delta: float) -> float:
         return max(part._bound(delta) for part in self._parts)
 
-    def _least(self, delta: float) -> float:
-        most = max(0.0, self._bound(delta))
-        return bisection(0.0, most, lambda gap: self.ahead(gap).max() > delta)[0]
+    _least = SuboptimalityGap._least_by_bisection
 
     def _active_rivals(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
         some, missing = super()._active_rivals(ahead, delta)
         return some, missing + LEFT_OUT * delta  # the probability that each part leaves out
 
-    def _sampler(
-        self, some: np.ndarray, epsilon: float, delta: float
-    ) -> Callable[[int, np.random.Generator], np.ndarray]:
+    def _sampler(self, some: np.ndarray, epsilon: float, delta: float) -> Sampler:
         samplers = []
         for part in self._parts:
             mine, _ = SuboptimalityGap._active_rivals(part, part.ahead(epsilon)[some], delta)
             chosen = some[mine]
-            samplers.append(part._sampler(chosen, epsilon, delta) if len(chosen) else _none)
+            sampler = part._sampler(chosen, epsilon, delta) if len(chosen) else _none
+            samplers.append((mine, sampler))
 
-        def draw(n: int, rng: np.random.Generator) -> np.ndarray:
-            counts = rng.multinomial(n, self._weights).tolist()
-            pairs = zip(samplers, counts, strict=True)
-            return np.concatenate([each(count, rng) for each, count in pairs if count])
+        def draw(n: int, rng: np.random.Generator, kept: np.ndarray | None = None) -> np.ndarray:
+            counts, start, drawn = rng.multinomial(n, self._weights).tolist(), 0, []
+            for (mine, sampler), count in zip(samplers, counts, strict=True):
+                if count:
+                    own = None if kept is None else kept[start : start + count, mine]
+                    drawn.append(sampler(count, rng, own))
+                start += count
+            return np.concatenate(drawn)
 
         return draw
 
 
-def _none(n: int, rng: np.random.Generator) -> np.ndarray:
+def _in_parts(draw: Sampler, n_differences: int) -> Sampler:
+    """Return a sampler that draws as often as memory allows at once."""
+    size = max(1, VARIATES_AT_ONCE // n_differences)
+
+    def draw_all(n: int, rng: np.random.Generator, kept: np.ndarray | None = None) -> np.ndarray:
+        if n <= size:
+            return draw(n, rng, kept)
+        starts = range(0, n, size)
+        masks = [None if kept is None else kept[i : i + size] for i in starts]
+        parts = zip(starts, masks, strict=True)
+        return np.concatenate([draw(min(size, n - i), rng, mask) for i, mask in parts])
+
+    return draw_all
+
+
+def _none(n: int, rng: np.random.Generator, kept: np.ndarray | None = None) -> np.ndarray:
     """Return draws of the largest of no differences."""
     return np.full(n, -np.inf)
+
+
+class FeasibleGap(SuboptimalityGap):
+    """Suboptimality gap to the rivals that are feasible, which is independent of f.
+
+    Parameters
+    ----------
+    gap : SuboptimalityGap
+        Gap to all n rivals.
+    probabilities : ndarray of shape (n,)
+        Probability that each rival is feasible.
+    sampler : callable
+        Function of indices of rivals (k,) that returns a function of a number of draws and a
+        generator, which returns a mask (n_draws, k) of the feasible rivals in joint draws.
+
+    Examples
+    --------
+    A rival that is feasible in half of the draws:
+
+    >>> import numpy as np
+    >>> from skgpb.surrogate.suboptimality_gap import FeasibleGap, SuboptimalityGap
+    >>> gap = SuboptimalityGap(np.zeros(1), np.ones(1), lambda some: lambda i: np.eye(1)[i])
+    >>> def sampler(some):
+    ...     return lambda n, rng: rng.random((n, len(some))) < 0.5
+    >>> feasible, rng = FeasibleGap(gap, np.array([0.5]), sampler), np.random.default_rng(0)
+    >>> bool(abs(feasible.quantile(0.05, rng) - 1.282) < 0.1)  # ndtri(0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        gap: SuboptimalityGap,
+        probabilities: np.ndarray,
+        sampler: Callable[[np.ndarray], Callable[[int, np.random.Generator], np.ndarray]],
+    ) -> None:
+        super().__init__(gap.mean, gap.std**2)
+        self._gap, self._probabilities, self._masks = gap, probabilities, sampler
+
+    def ahead(self, epsilon: float) -> np.ndarray:
+        """Return the probability (n,) that each rival is feasible and more than epsilon above."""
+        return self._probabilities * self._gap.ahead(epsilon)
+
+    def _bound(self, delta: float) -> float:
+        return self._gap._bound(delta)
+
+    _least = SuboptimalityGap._least_by_bisection
+
+    def _active_rivals(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
+        some, missing = super()._active_rivals(ahead, delta)
+        return some, missing + LEFT_OUT * delta  # the probability that the gap of f leaves out
+
+    def _sampler(self, some: np.ndarray, epsilon: float, delta: float) -> Sampler:
+        values, masks = self._gap._sampler(some, epsilon, delta), self._masks(some)
+
+        def some_draws(n: int, rng: np.random.Generator, _: None) -> np.ndarray:
+            mask = masks(n, rng)
+            return values(n, rng, mask)
+
+        return _in_parts(some_draws, len(some))
 
 
 def _upper(failures: int, n: int, risk: float) -> float:

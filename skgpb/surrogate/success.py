@@ -14,17 +14,21 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import sqrt
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.special import ndtri
 
 from skgpb import defaults
 from skgpb.kernels.additive_matern import AdditiveMatern
+from skgpb.utils.roots import symmetric_root
 
 # Rounding: least probability of a predicted outcome, so that its logarithm stays finite.
 CERTAIN = 0.02
+# Rounding: least variance of a probability in draws.
+CERTAIN_VARIANCE = 1e-9
 
 
 class SuccessModel:
@@ -67,9 +71,9 @@ class SuccessModel:
         self._share = share / (1.0 + kernel.main_effects)
         self.rate: float = float((succeeded.sum() + 1.0) / (n + 1.0 + failed))
         K = self._share * np.asarray(kernel(rows)) + (1.0 - share) * np.eye(n)
-        factor = cho_factor(K, lower=True)
-        self._weights = cho_solve(factor, succeeded - self.rate)
-        precisions = np.diag(cho_solve(factor, np.eye(n)))
+        self._factor = cho_factor(K, lower=True)
+        self._weights = cho_solve(self._factor, succeeded - self.rate)
+        precisions = np.diag(cho_solve(self._factor, np.eye(n)))
         self.loss: float = log_loss(succeeded - self._weights / precisions, succeeded)
 
     def chance(self, rows: np.ndarray) -> np.ndarray:
@@ -78,6 +82,25 @@ class SuccessModel:
             np.asarray(self._kernel(rows, self._rows)) @ self._weights
         )
         return np.clip(means, 0.0, 1.0)
+
+    def sampler(self, rows: np.ndarray) -> Callable[[int, np.random.Generator], np.ndarray]:
+        """Return a function that draws at which rows (m,) evaluations succeed, (n_draws, m).
+
+        A row succeeds if a normal variable is below the quantile of its probability. Variables are
+        correlated like the posterior of the probabilities.
+        """
+        beside = self._share * np.asarray(self._kernel(self._rows, rows))
+        prior = self._share * np.asarray(self._kernel(rows))
+        V = solve_triangular(self._factor[0], beside, lower=True)
+        U, s = symmetric_root(prior - V.T @ V)
+        root = U * s
+        std = np.sqrt(np.maximum((root**2).sum(axis=1), CERTAIN_VARIANCE))
+        least = ndtri(self.chance(rows))
+
+        def draw(n_draws: int, rng: np.random.Generator) -> np.ndarray:
+            return rng.standard_normal((n_draws, root.shape[1])) @ root.T / std < least
+
+        return draw
 
 
 def log_loss(chances: np.ndarray, succeeded: np.ndarray) -> float:
@@ -158,3 +181,19 @@ class AveragedSuccess(SuccessModel):
         """Return the probability (m,) that each of some rows, scaled alike, succeeds."""
         each = [np.full(len(rows), self.rate), *(model.chance(rows) for model in self._models)]
         return self._weights @ np.clip(each, CERTAIN, 1.0 - CERTAIN)
+
+    def sampler(self, rows: np.ndarray) -> Callable[[int, np.random.Generator], np.ndarray]:
+        """Return a function that draws at which rows (m,) outcomes succeed, (n_draws, m).
+
+        The model of each draw is drawn as well. By the rate alone, rows are independent.
+        """
+        samplers = [lambda n, rng: rng.random((n, len(rows))) < self.rate]
+        samplers += [model.sampler(rows) for model in self._models]
+
+        def draw(n_draws: int, rng: np.random.Generator) -> np.ndarray:
+            counts = rng.multinomial(n_draws, self._weights).tolist()
+            pairs = zip(samplers, counts, strict=True)
+            drawn = np.concatenate([each(n, rng) for each, n in pairs if n])
+            return drawn[rng.permutation(n_draws)]
+
+        return draw

@@ -17,10 +17,12 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product, Sum
 
 from skgpb import defaults
 from skgpb.kernels import CellIntegral
+from skgpb.kernels._random_effect import RandomEffect
+from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.surrogate.likelihood import Prior
 
 
@@ -50,6 +52,15 @@ def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
     rough = min(defaults.ROUGH_LEVEL / of_averages(rough_scale), variance)
     trend = part(variance, defaults.AMPLITUDE_LIMITS, scale, defaults.LENGTH_LIMITS)
     return trend + part(rough, defaults.ROUGH_LIMITS, rough_scale, defaults.LENGTH_LIMITS)
+
+
+def has_rough_part(kernel: Any) -> bool:
+    """Return whether a kernel is a trend and a rough part, or consists of averages over them."""
+    while isinstance(kernel, WrapperKernel) and not isinstance(kernel, RandomEffect):
+        kernel = kernel.base
+    return isinstance(kernel, Sum) and all(
+        isinstance(part, Product) and type(part.k2) is RBF for part in (kernel.k1, kernel.k2)
+    )
 
 
 def prior_of_trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Prior:

@@ -10,6 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import defaults
+from skgpb.domains import Box
 from skgpb.domains.first_design import first_points
 from skgpb.domains.indirect import are_fewer
 from skgpb.kernels import WindowMean
@@ -233,3 +234,42 @@ def test_a_small_zone_of_one_category_is_found():
             search.tell(query, float(is_inside))
         found += best
     assert found == 3
+
+
+SPACES = {
+    "box": {"bounds": [(0, 1)] * 2},
+    "mixture": {"bounds": Box(dict.fromkeys("abc", (0, 1)), ["a + b + c = 1"])},
+    "list": {"bounds": {"x": (0, 1), "kind": list("abcd")}},
+}
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_while_answers_are_noise_most_queries_fill_the_space_and_nothing_is_said(space):
+    rng, search = np.random.default_rng(0), EIOptimizer(**SPACES[space], random_state=0)
+    n_filling = 0
+    for i in range(26):
+        fills = i >= 10 and search._next_initial_query() is not None
+        if fills and not n_filling:
+            assert search._model.diagnosis.shows_nothing and np.isnan(search.gap())
+            result = search.run(lambda query: rng.normal(), 1)
+            said = not search._model.diagnosis.shows_nothing
+            assert ("best is at most" in repr(result)) == np.isfinite(result.gap) == said
+        else:
+            search.tell(search.ask(), rng.normal())
+        n_filling += fills
+    assert n_filling >= 5
+
+
+def test_once_answers_show_something_the_rule_goes_on():
+    rng, search = np.random.default_rng(0), EIOptimizer(bounds=[(0, 1)] * 2, random_state=0)
+    for _ in range(16):
+        search.tell(search.ask(), 0.1 * rng.normal())
+    assert search._model.diagnosis.shows_nothing and search._next_initial_query() is not None
+    # An answer far from all others is no noise, and is repeated first.
+    query = search.ask()
+    search.tell(query, 1.0)
+    assert not search._model.diagnosis.shows_nothing
+    assert search.ask() == query
+    search.tell(query, 1.05)
+    near = [np.abs(search.ask().points - query.points).max()]
+    assert near[0] < 0.3

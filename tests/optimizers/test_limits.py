@@ -23,6 +23,7 @@ from skgpb import (
     KGOptimizer,
     MESOptimizer,
     PIOptimizer,
+    Stop,
     defaults,
 )
 from skgpb.domains import Box
@@ -35,6 +36,7 @@ from skgpb.optimizers._feasibility import (
     probability_between,
     with_means,
 )
+from skgpb.optimizers._stopping import greedy_batch
 from skgpb.plotting import RegretDisplay
 from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.exactness import with_smoothness
@@ -370,6 +372,96 @@ def test_the_gap_is_to_what_may_be_within_limits():
     assert limited.gap() < value(point(best)) - value(point(other))
 
 
+@pytest.mark.parametrize("is_number", [True, False])
+@pytest.mark.parametrize("kernel", [None, RBF(0.4)], ids=["learned", "given"])
+def test_the_gap_is_that_of_outcomes_which_are_drawn_jointly_with_f(kernel, is_number):
+    limits, rng = ({"heat": (None, 1.2)} if is_number else {"ok": True}), np.random.default_rng(0)
+    optimizer = EIOptimizer(kernel, arms=ARMS, limits=limits, random_state=0)
+    for _ in range(25):
+        query = optimizer.ask()
+        x = point(query)
+        heat = outcomes(x)["heat"] + 0.05 * rng.normal()
+        told = {"heat": heat, "ok": heat <= 1.2}
+        optimizer.tell(query, value(x) + 0.1 * rng.normal(), outcomes=told)
+    comparison = optimizer._comparison(optimizer.recommend())
+    row_sets, n_draws = comparison.row_sets(), 4000
+    rows = np.concatenate(row_sets)
+    models = comparison.models()
+    if models is None:
+        f = rng.multivariate_normal(*optimizer._model.process.moments(rows, cov=True), n_draws)
+    else:
+        f = models.draws(rows, n_draws, np.random.RandomState(0))
+    limits = optimizer._feasibility().limits
+    kept = limits.sampler(row_sets)(n_draws, rng)
+    # Outcomes are drawn with the probabilities that are said of them.
+    assert_allclose(kept.mean(axis=0), limits.certain_probability(row_sets), atol=0.05)
+    losses = np.where(kept, f - f[:, -1:], -inf).max(axis=1)
+    for delta in (0.05, 0.3):
+        gap = optimizer.gap(delta)
+        share = np.mean(losses > gap + 1e-9)
+        error = np.sqrt(delta * (1.0 - delta) * (1 / 2048 + 1 / n_draws))
+        assert abs(share - delta) < 4.0 * error or (gap == 0.0 and share < delta)
+    assert comparison.gap(0.05, np.random.default_rng(0)) <= comparison.gap(
+        0.01, np.random.default_rng(0)
+    )
+
+
+def test_a_gap_is_infinite_while_the_recommendation_may_violate_a_limit():
+    optimizer = EIOptimizer(arms=ARMS, limits={"heat": (None, -5.0)}, random_state=0)
+    play(optimizer, 12)
+    comparison = optimizer._comparison(optimizer.recommend())
+    assert optimizer.gap() == optimizer.gap(bound="interval") == inf
+    assert np.isnan(comparison.expected_gain(0.01, 10))
+    assert not comparison.is_within(1e6, (0.025, 0.01), np.random.default_rng(0))
+    result = optimizer.run(lambda query: (0.0, outcomes(point(query))), 1, stop=Stop(1e6))
+    assert result.gap == inf and "best is at most" not in repr(result)
+    never = EIOptimizer(arms=ARMS, limits={"heat": (None, 9.0), "x": (0, 1)}, random_state=0)
+    with pytest.warns(LimitWarning):
+        play(never, 12)
+    assert never.gap() == inf  # of one outcome nothing is known
+
+
+def test_the_gain_under_limits_is_that_of_answers_which_are_simulated():
+    optimizer = EIOptimizer(
+        RBF(0.4), arms=ARMS, alpha=0.01, limits={"heat": (None, 0.9)}, random_state=0
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        x = point(query := optimizer.ask())
+        heat = outcomes(x)["heat"] + 0.1 * rng.normal()
+        optimizer.tell(query, value(x) + 0.1 * rng.normal(), outcomes={"heat": heat})
+    comparison, limits = (
+        optimizer._comparison(optimizer.recommend()),
+        optimizer._feasibility().limits,
+    )
+    row_sets, gp = comparison.row_sets(), optimizer._model.process
+    chosen = greedy_batch(gp, row_sets, 0.01, 4, limits)
+    p = limits.probability([row_sets[i] for i in chosen])
+    assert (p > 0.1).all() and (p < 0.99).any()
+    rows = np.concatenate([*(row_sets[i] for i in chosen), row_sets[-1]])
+    mean, cov = gp.moments(rows, cov=True)
+    kept = limits.sampler(list(rows[:-1, np.newaxis]))(1500, rng)
+    gains = []
+    for f, mask in zip(rng.multivariate_normal(mean, cov, 1500), kept, strict=True):
+        later = gp.copy()
+        for i in range(4):
+            later.observe(rows[[i]], f[i] + 0.1 * rng.normal(), 0.01)
+        means = later.moments(rows)
+        gains.append(max(means[-1], means[:-1][mask].max(initial=-inf)) - mean[-1])
+    error = np.std(gains) / np.sqrt(256)
+    assert abs(np.mean(gains) - comparison.expected_gain(0.01, 4)) < 3.0 * error
+    assert np.mean(gains) > 3.0 * error
+
+
+def test_reading_a_gap_later_is_reading_it_then():
+    optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
+    play(optimizer, 20)
+    later = optimizer._comparison(optimizer.recommend())
+    before = later.gap(0.05, np.random.default_rng(0))
+    play(optimizer, 10)
+    assert later.gap(0.05, np.random.default_rng(0)) == before
+
+
 def test_several_answers_at_once():
     optimizer = EIOptimizer(arms=ARMS, limits=LIMITS, random_state=0)
     queries = optimizer.ask(4)
@@ -450,7 +542,8 @@ def test_the_first_answer_without_what_has_a_limit_warns_however_it_is_told(cls,
             each.tell(X[1], y[1])
         (known,) = each.run(unmeasured, 2).limits
         assert known["n_answers"] == 1 and 0.0 <= known["probability"] <= 1.0
-    assert "limit            heat, at most 1.2: not known, none of 5 answers has it" in str(result)
+    assert "heat, at most 1.2: not known, none of 5 answers has it" in str(result)
+    assert "best is at most" not in str(result)  # it may violate the limit
     (unknown,) = result.limits
     assert unknown["n_answers"] == 0 and unknown["probability"] is unknown["mean"] is None
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import KGOptimizer, defaults
 from skgpb.domains import Cells
@@ -74,3 +75,36 @@ def test_candidates_come_to_a_place_that_nobody_has_asked():
     assert best < 0.5 < hoped
     assert np.abs(moved - best).min() < 1e-3
     assert np.abs(moved - hoped).min() < 1e-3
+
+
+def test_a_gap_between_cells_expects_larger_deviations_and_nothing_else_does():
+    rng = np.random.default_rng(0)
+    optimizer = KGOptimizer(
+        queries=Cells([0.2, 0.4]), targets=Cells(0.2), bounds=[(0, 1)] * 2, random_state=0
+    )
+    for _ in range(20):
+        query = optimizer.ask()
+        optimizer.tell(query, float(np.sin(5 * query.points).mean() + 0.1 * rng.normal()))
+    gp, comparison = optimizer._model.process, optimizer._comparison(optimizer.recommend())
+    (wider,) = comparison.models().processes
+    kernel, other = gp.kernel.base, wider.kernel.base
+    factor = defaults.GAP_DEVIATION**2
+    for part, wide in ((kernel.k1, other.k1), (kernel.k2, other.k2)):
+        assert_allclose(wide.k1.constant_value, factor * part.k1.constant_value)
+        assert_allclose(wide.k2.length_scale, part.k2.length_scale)
+    assert_allclose(wider.posterior.targets(), gp.posterior.targets())
+    # The noise is the same, and so is all else that is said.
+    assert_allclose(wider.noises(), gp.noises())
+    assert optimizer._mixture() is None
+    alone = comparison().quantile(0.05, np.random.default_rng(0))
+    assert 0.0 < alone < comparison.gap(0.05, np.random.default_rng(0))
+
+
+def test_a_kernel_that_is_given_is_as_wide_as_it_is():
+    optimizer = KGOptimizer(
+        CellIntegral(RBF(0.3)), queries=Cells([0.2, 0.4]), targets=Cells(0.2), bounds=[(0, 1)]
+    )
+    for _ in range(6):
+        query = optimizer.ask()
+        optimizer.tell(query, float(np.sin(5 * query.points).mean()))
+    assert optimizer._comparison(optimizer.recommend()).models() is None

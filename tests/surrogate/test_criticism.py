@@ -12,6 +12,7 @@ from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.criticism import (
     Criticism,
     contradiction_message,
+    deviations_from_others,
     explains_nothing,
     lacks_fit,
     leave_one_out_refit,
@@ -210,3 +211,15 @@ def test_what_contradicts_a_model_is_said_with_a_remedy():
     assert "3 answers are far" in outliers_message(3, "q", 4.0) and "q by 2;" in outliers_message(
         3, "q", 4.0
     )
+
+
+def test_deviations_from_others_are_those_of_values_left_out():
+    values = np.random.default_rng(0).normal(5.0, 2.0, 9)
+    others = [np.delete(values, i) for i in range(9)]
+    naive = [
+        abs(x - rest.mean()) / rest.std(ddof=1) for x, rest in zip(values, others, strict=True)
+    ]
+    np.testing.assert_allclose(deviations_from_others(values), naive)
+    equal = np.full(9, 0.3)
+    equal[4] += 1e-6
+    assert np.isinf(deviations_from_others(equal)[4])

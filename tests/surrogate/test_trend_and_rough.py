@@ -7,7 +7,12 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import defaults
 from skgpb.kernels import CellAverage
-from skgpb.surrogate.trend_and_rough import prior_of_trend_and_rough, trend_and_rough
+from skgpb.kernels._random_effect import RandomEffect
+from skgpb.surrogate.trend_and_rough import (
+    has_rough_part,
+    prior_of_trend_and_rough,
+    trend_and_rough,
+)
 
 POINTS = np.zeros((1, 1))
 
@@ -76,3 +81,11 @@ def test_averages_have_a_closed_form():
     points = [box[:2] + grid * (box[2:] - box[:2]) for box in boxes]
     expected = [[kernel(a, b).mean() for b in points] for a in points]
     assert_allclose(CellAverage(kernel, n)(boxes), expected, rtol=1e-12)
+
+
+def test_a_rough_part_is_recognised_inside_averages():
+    kernel = trend_and_rough(np.array([[0.0, 1.0]]), np.array([[0.1]]))
+    assert has_rough_part(kernel) and has_rough_part(CellAverage(kernel, 3))
+    assert not has_rough_part(kernel.k1) and not has_rough_part(CellAverage(RBF(0.3), 3))
+    assert not has_rough_part(RBF(0.3) + RBF(0.1))
+    assert not has_rough_part(RandomEffect(kernel, 0.1, (0.01, 1.0)))

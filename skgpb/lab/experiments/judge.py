@@ -111,7 +111,7 @@ class Judge:
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
             **self._clipped(mean, std),
-            "beware": interval_caveat(answers, optimizer.alpha is not None),
+            "beware": interval_caveat(answers, optimizer),
             "preferred": self._preferred(query),
             "between_blocks": block_std(optimizer),
             "n_answers": len(answered),
@@ -151,11 +151,14 @@ class Judge:
             ``enough``, whether one may stop; ``gap``, see :meth:`gap`, None with a learned kernel
             and more than two settings: no realistic number of answers bounds the gap then;
             ``expected_gain``, the improvement of the recommendation to be expected of ten more
-            answers, None with limits or for regions; ``n_answers``; ``least_answers``, the number
-            of answers from which the gap can be relied on; and ``why``, all of it in sentences.
-            With fewer than four answers, or if all are equal, the learned kernel is an assumption:
-            ``gap`` and ``expected_gain`` are None. With more than two settings ``enough`` needs at
-            least ten answers, and an expected gain of at most ``within``.
+            answers, None for regions; ``n_answers``; ``least_answers``, the number of answers from
+            which the gap can be relied on; and ``why``, all of it in sentences.
+            With fewer than four answers, if all are equal, or if no model predicts one from the
+            others, the learned kernel is an assumption: ``gap`` and ``expected_gain`` are None.
+            They are None as well, and ``enough`` is False,
+            while the recommendation keeps its limits with a probability below 95 %. With more than
+            two settings ``enough`` needs at least ten answers, and an expected gain of at most
+            ``within``.
         """
         notebook, n_sides, outlook = self._notebook, len(self._plan.sides), None
         if self._answers:

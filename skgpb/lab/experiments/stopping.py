@@ -37,8 +37,7 @@ class Outlook:
     gap : float or None
         Bound on how much better the best setting is, with some confidence; None without a bound.
     gain : float or None
-        Expected improvement of the recommendation by ``TRIES`` more experiments; None under limits
-        or over regions.
+        Expected improvement of the recommendation by ``TRIES`` more experiments; None over regions.
     room : float or None
         Distance from the predicted mean of the recommendation to the best end of the range of
         answers; None if that end is open.
@@ -49,7 +48,10 @@ class Outlook:
     learned : bool
         Whether the hyperparameters were learned from the answers.
     is_known : bool
-        Whether the answers show how much results vary; if not, ``gap`` and ``gain`` are None.
+        Whether the answers show how much settings differ; if not, ``gap`` and ``gain`` are None.
+    keeps_limits : bool or None, default=None
+        Whether the recommendation is known to keep all limits; if not, ``gap`` and ``gain`` are
+        None. None without limits.
     """
 
     gap: float | None
@@ -59,6 +61,7 @@ class Outlook:
     scatter: float
     learned: bool
     is_known: bool
+    keeps_limits: bool | None = None
 
     @classmethod
     def of(
@@ -78,14 +81,19 @@ class Outlook:
             mean = float(optimizer.predict_query([best])[0])
             room = max(0.0, mean - end if downwards else end - mean)
         gap = gain = None
-        is_known = not learned or not interval_caveat(answers, optimizer.alpha is not None)
-        if is_known and (not learned or n_sides <= MOST_SIDES):
+        is_known = not learned or not interval_caveat(answers, optimizer)
+        keeps_limits = None
+        if outcome_limits(optimizer):
+            keeps_limits = optimizer._comparison(best).keeps_limits
+        is_feasible = keeps_limits is not False
+        if is_known and is_feasible and (not learned or n_sides <= MOST_SIDES):
             gap = float(optimizer.gap(1.0 - confidence))
-        if is_known and isinstance(optimizer, Search) and not outcome_limits(optimizer):
+        if is_known and is_feasible and isinstance(optimizer, Search):
             gain = optimizer._comparison(best).expected_gain(optimizer.alpha_, TRIES)
         if room is not None:
             gap, gain = (None if each is None else min(each, room) for each in (gap, gain))
-        return cls(gap, gain, room, end, sqrt(optimizer.alpha_), learned, is_known)
+        scatter = sqrt(optimizer.alpha_)
+        return cls(gap, gain, room, end, scatter, learned, is_known, keeps_limits)
 
     def least_answers(self, n_sides: int) -> int | None:
         """Return the number of answers from which ``gap`` can be relied on; None without a gap."""
@@ -96,6 +104,8 @@ class Outlook:
     def is_enough(self, n_answers: int, n_sides: int, within: float) -> bool:
         """Return whether one may stop if a difference of ``within`` does not matter."""
         least = self.least_answers(n_sides)
+        if self.keeps_limits is False:
+            return False
         if self.room is not None and self.room <= within:
             return True
         if self.gap is not None and least is not None:
@@ -103,21 +113,20 @@ class Outlook:
         return self.gain is not None and self.gain <= within and n_answers >= FEWEST_ANSWERS
 
 
-def interval_caveat(answers: Sequence[float], knows_noise: bool) -> str:
+def interval_caveat(answers: Sequence[float], optimizer: Any) -> str:
     """Return a caveat of an interval that rests on these answers; empty if there is none."""
-    n = len(answers)
+    n, assumed = len(answers), "the interval is an assumption of the program"
     if n > 1 and min(answers) == max(answers):
+        return f"All results are equal, and do not show how much results vary: {assumed}"
+    if n < defaults.FIRST_LEARNING:
+        unknown = "how much results vary" + ("" if optimizer.alpha is not None else " and scatter")
         return (
-            "All results are equal, and do not show how much results vary: the interval is an "
-            "assumption of the program"
+            f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: "
+            f"{assumed} until there are {defaults.FIRST_LEARNING}"
         )
-    if n >= defaults.FIRST_LEARNING:
-        return ""
-    unknown = "how much results vary" + ("" if knows_noise else " and scatter")
-    return (
-        f"{n} result{'' if n == 1 else 's'} do{'es' if n == 1 else ''} not show {unknown}: the "
-        f"interval is an assumption of the program until there are {defaults.FIRST_LEARNING}"
-    )
+    if optimizer._model.diagnosis.shows_nothing:
+        return f"The results do not show that settings differ, beside their scatter: {assumed}"
+    return ""
 
 
 def verdict(
@@ -171,17 +180,20 @@ def _gap_sentences(
     settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
     beyond = f"no average result is beyond {format_value(outlook.end)}" if room is not None else ""
     if not outlook.is_known:
-        equal = "equal " if n_answers >= defaults.FIRST_LEARNING else ""
         do = "result does" if n_answers == 1 else "results do"
-        yield f"{n_answers} {equal}{do} not show how much better another setting may be."
+        yield f"{n_answers} {do} not show how much better another setting may be."
         if room is not None:
             yield f"Nothing is better by more than {room:.3g}{unit}: {beyond}."
         return
+    if outlook.keeps_limits is False:
+        yield f"No setting is known to keep all limits with {100.0 * defaults.SURE:g} % or more."
+        return
+    other = "Another setting" + (" within all limits" if outlook.keeps_limits else "")
     if gap is not None and gap == room:
-        yield f"Another setting could still be better by up to {room:.3g}{unit}: {beyond}."
+        yield f"{other} could still be better by up to {room:.3g}{unit}: {beyond}."
     elif gap is not None:
         sure = f"({100.0 * confidence:g} % sure)"
-        yield f"Another setting could still be better by up to {gap:.3g}{unit} {sure}."
+        yield f"{other} could still be better by up to {gap:.3g}{unit} {sure}."
     if outlook.gain is not None:
         least_gain = NEGLIGIBLE_GAIN * outlook.scatter
         gain = f"{outlook.gain:.2g}" if outlook.gain > least_gain else f"less than {least_gain:.1g}"
@@ -208,13 +220,10 @@ def _advice(
     """Return the advice to stop or to go on, if differences up to ``within`` do not matter."""
     least = outlook.least_answers(n_sides)
     limit = f"{within:g}{unit}"
-    if not outlook.is_known and not enough:
+    if (not outlook.is_known and not enough) or outlook.keeps_limits is False:
         return "So go on."
     if outlook.is_known and outlook.gap is None and outlook.gain is None:
-        return (
-            "Whether to stop cannot be said: what more results bring is not known under limits, or "
-            "over regions."
-        )
+        return "Whether to stop cannot be said: what more results bring is not known over regions."
     if outlook.gap is None and not (outlook.room is not None and outlook.room <= within):
         assert outlook.gain is not None
         if n_answers < FEWEST_ANSWERS:

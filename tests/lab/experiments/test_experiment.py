@@ -828,7 +828,7 @@ def test_whether_to_stop_is_said_with_what_it_rests_on(tmp_path, monkeypatch):
     [
         ([41.0], "1 result does not show how much better another setting may be."),
         ([3.1, 3.3, 310.0], "3 results do not show how much better another setting may be."),
-        ([7.0] * 6, "6 equal results do not show how much better another setting may be."),
+        ([7.0] * 6, "6 results do not show how much better another setting may be."),
     ],
 )
 @pytest.mark.parametrize("how", [{}, {"regions": True}, {"answer_range": ":400"}])
@@ -889,6 +889,18 @@ def test_nothing_is_expected_beyond_the_range_of_answers(tmp_path, monkeypatch, 
     assert run.status()["answer_range"] == ":1000"
     run.change(answer_range="")
     assert Experiment(run.path).best() == free
+
+
+def test_of_results_that_are_noise_nothing_is_said_for_sure(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1", "y=0:1"], seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(14):
+        run.tell(round(float(rng.normal()), 3), run.ask()[0]["query"])
+    assert run.optimizer._model.diagnosis.shows_nothing
+    assert run.best()["beware"].startswith("The results do not show that settings differ")
+    found = run.may_stop(10.0)
+    assert (found["gap"], found["expected_gain"], found["enough"]) == (None, None, False)
+    assert found["why"].startswith("14 results do not show how much better another setting may be")
 
 
 @pytest.mark.parametrize("ends", ["1", "5:1", "a:3", (1, 2, 3)])

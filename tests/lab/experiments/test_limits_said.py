@@ -160,11 +160,24 @@ def test_a_limit_that_is_taken_back_leaves_a_search_without_one(tmp_path, regret
     assert run.optimizer.regret == regret
 
 
-def test_with_three_settings_and_a_limit_it_is_said_why_nothing_is_said_of_stopping(tmp_path):
-    run = Experiment.create(tmp_path / "run", ["a=0:1", "b=0:1", "c=0:1"], limits=["acid < 1"])
-    for i in range(5):
-        run.tell(i, at={"a": i / 5, "b": 0.3 * i % 1, "c": 0.5}, measured={"acid": 0.1 * i})
-    assert "what more results bring is not known under limits" in run.may_stop(0.5)["why"]
+@pytest.mark.parametrize(("limit", "measured"), [("acid < 1", 0.1), ("pass = yes", "yes")])
+def test_with_three_settings_and_a_limit_the_gain_of_ten_more_is_said(tmp_path, limit, measured):
+    run = Experiment.create(tmp_path / "run", ["a=0:1", "b=0:1", "c=0:1"], limits=[limit])
+    name = limit.split()[0]
+    for i in range(12):
+        answer, setting = i + 0.1 * (i % 3), {"a": i / 12, "b": 0.3 * i % 1, "c": 0.5}
+        run.tell(answer, at=setting, measured={name: measured})
+    found = run.may_stop(1e6)
+    assert found["enough"] and found["expected_gain"] > 0.0 and found["gap"] is None
+    assert found["why"].startswith("Ten more results are expected to improve the recommendation")
+    for i in range(12):
+        setting = {"a": i / 12, "b": 0.7 * i % 1, "c": 0.2}
+        run.tell(i, at=setting, measured={name: 5.0 if measured == 0.1 else "no"})
+    # A limit that was never measured is not known to hold.
+    run.change(limits=[limit, "heat < 3"])
+    found = run.may_stop(1e6)
+    assert (found["enough"], found["expected_gain"], found["gap"]) == (False, None, None)
+    assert found["why"].startswith("No setting is known to keep all limits with 95 % or more.")
 
 
 def test_more_that_is_expected_elsewhere_is_said(tmp_path):

@@ -54,9 +54,8 @@ def test_sentences_fit_the_numbers(learned, n_sides):
 def test_before_results_vary_nothing_is_known(room, n):
     outlook = Outlook(None, None, room, learned=True, is_known=False, **GIVEN)
     why = verdict(outlook, n, 2, 1.0, 0.9)["why"]
-    equal = "equal " if n == 4 else ""
     does = "result does" if n == 1 else "results do"
-    assert why.startswith(f"{n} {equal}{does} not show how much better another setting may be.")
+    assert why.startswith(f"{n} {does} not show how much better another setting may be.")
     assert ("Nothing is better by more than 3:" in why) == (room is not None)
     assert why.endswith("So go on.")
     if room is not None:
@@ -67,13 +66,14 @@ def test_before_results_vary_nothing_is_known(room, n):
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("learns", [False, True])
 @pytest.mark.parametrize("is_search", [False, True])
-@pytest.mark.parametrize("limits", [{}, {"pH": (None, 7.0)}])
+@pytest.mark.parametrize("keeps_limits", [None, True, False])
 def test_an_outlook_reaches_no_further_than_the_range_of_answers(
-    monkeypatch, direction, learns, is_search, limits
+    monkeypatch, direction, learns, is_search, keeps_limits
 ):
     class Fake:
         run_ = SimpleNamespace(params=SimpleNamespace(direction=direction))
-        _model, alpha, alpha_ = SimpleNamespace(learns=learns), None, 4.0
+        diagnosis = SimpleNamespace(shows_nothing=False)
+        _model, alpha, alpha_ = SimpleNamespace(learns=learns, diagnosis=diagnosis), None, 4.0
 
         def recommend(self):
             return "best"
@@ -91,9 +91,10 @@ def test_an_outlook_reaches_no_further_than_the_range_of_answers(
                 assert (best, noise, n) == ("best", 4.0, 10)
                 return 3.0
 
-            return SimpleNamespace(expected_gain=expected_gain)
+            return SimpleNamespace(expected_gain=expected_gain, keeps_limits=keeps_limits)
 
     monkeypatch.setattr(stopping, "Search", Fake if is_search else str)
+    limits = {} if keeps_limits is None else {"pH": (None, 7.0)}
     monkeypatch.setattr(stopping, "outcome_limits", lambda optimizer: limits)
     sign = 1 if direction == "maximize" else -1
     for n_sides, (answers, beyond) in itertools.product(
@@ -105,6 +106,19 @@ def test_an_outlook_reaches_no_further_than_the_range_of_answers(
         is_known = not learns or answers == [1, 2, 3, 4]
         room = None if beyond is None else max(beyond, 0.0)
         most = 1e9 if room is None else room
-        gap = min(7.0, most) if is_known and (not learns or n_sides == 2) else None
-        gain = min(3.0, most) if is_known and is_search and not limits else None
-        assert found == Outlook(gap, gain, room, end, 2.0, learns, is_known)
+        says = is_known and keeps_limits is not False
+        gap = min(7.0, most) if says and (not learns or n_sides == 2) else None
+        gain = min(3.0, most) if says and is_search else None
+        assert found == Outlook(gap, gain, room, end, 2.0, learns, is_known, keeps_limits)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_while_no_setting_keeps_the_limits_one_goes_on(is_known):
+    outlook = Outlook(None, None, 0.0, learned=True, is_known=is_known, keeps_limits=False, **GIVEN)
+    found = verdict(outlook, 40, 3, 1.0, 0.9)
+    assert not found["enough"] and found["why"].endswith("So go on.")
+    said = "No setting is known to keep all limits with 95 % or more."
+    assert (said in found["why"]) == is_known
+    better = Outlook(0.5, 0.1, None, learned=True, is_known=True, keeps_limits=True, **GIVEN)
+    why = verdict(better, 40, 2, 1.0, 0.9)["why"]
+    assert why.startswith("Another setting within all limits could still be better by up to 0.5")
