@@ -27,7 +27,7 @@ from skgpb.lab.experiments.answers import (
 )
 from skgpb.lab.experiments.blocks import block_name, read_block
 from skgpb.lab.experiments.changes import Change, checked_author, differences, editable_fields
-from skgpb.lab.experiments.entries import TOGETHER, Entry, make_entries, match_entries
+from skgpb.lab.experiments.entries import TOGETHER, Entry, make_entries
 from skgpb.lab.experiments.limits import (
     format_limits,
     is_within_limits,
@@ -286,9 +286,7 @@ class Notebook:
                 changed = min(changed, i)
             kept += written
         self.plan = plan.repeated([event for event, _ in kept])
-        self._numbers, lost = match_entries(kept, self.plan.events)
-        for each, cell in lost.items():
-            self._lost[each] = self.plan.region(cell.lower, cell.upper, cell.spec)
+        self._numbers = [number for _, numbers in kept for number in numbers]
         self._count()
 
     def _replacement_events(
