@@ -947,8 +947,6 @@ class Notebook:
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""
-        if score is not None and self.plan.has_regions:
-            raise ValueError("a score is for single settings, not for regions")
         name = self.labels["answer"] or DEFAULT_ANSWER_NAME
         if self.score is None and score is not None:
             for entry in self.entries:
