@@ -328,7 +328,7 @@ class Judge:
             noise *= defaults.NOISE * process.scale**2 / usual
             spreads[1] = defaults.NOISE_SPREAD
         found, left = dict[int, dict[str, Any]](), np.arange(len(known))
-        while len(left) > MIN_ANSWERS:
+        for _ in range(len(known) - MIN_ANSWERS):
             errors, variances = leave_one_out_refit(
                 K[np.ix_(left, left)], noise[left], y[left], spreads
             )

@@ -1086,3 +1086,23 @@ def test_earlier_campaigns_are_for_settings_and_answers(tmp_path):
     same = earlier_table(tmp_path / "sub" / "a.csv")
     with pytest.raises(ValueError, match="two earlier campaigns have the name 'a'"):
         Experiment.create(tmp_path / "b.skgpb", SIDES, earlier_campaigns=[table, same])
+
+
+def test_the_first_design_is_as_long_as_what_is_asked_before_an_answer(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "y=0:1"])
+    n_usual = run.optimizer._n_initial
+    for n, another, expected in (
+        *((3, False, n_usual), (n_usual, False, n_usual), (n_usual + 2, False, n_usual + 2)),
+        *((n_usual, False, n_usual + 2), (1, True, n_usual + 3), (4, True, n_usual + 7)),
+    ):
+        assert len(run.ask(n, another=another)) == n
+        assert run.optimizer._n_initial == expected
+    assert Experiment(run.path).optimizer._n_initial == n_usual + 7
+    run.skip(1)
+    run.ask(30, another=True)
+    assert run.optimizer._n_initial == n_usual + 7
+    optimizer = GPUCBOptimizer(bounds={"x": (0.0, 1.0)}, n_initial=0, random_state=0)
+    optimizer.start().save(tmp_path / "none.skgpb")
+    none = Experiment(tmp_path / "none.skgpb")
+    none.ask(12)
+    assert none.optimizer._n_initial == 0

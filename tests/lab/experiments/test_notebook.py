@@ -23,7 +23,13 @@ from skgpb.lab.experiments.answers import (
     read_range,
 )
 from skgpb.lab.experiments.export import as_csv, write_table
-from skgpb.lab.experiments.records import today
+from skgpb.lab.experiments.records import (
+    LONGEST,
+    LabRecord,
+    normalize_date,
+    number_or_text,
+    today,
+)
 from skgpb.lab.experiments.table import (
     ERROR,
     NUMBER,
@@ -770,3 +776,58 @@ def test_sides_that_were_wider_are_known(tmp_path):
     assert run.history()[0]["params"] == {"x": 3.0, "kind": "B"}
     run.change(["n=1:9:int"], earlier={"n": "4"})
     assert "n" not in run.earlier_sides and run.history()[0]["params"]["n"] == 4
+
+
+def test_numbers_are_exported_without_a_second_reading(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=-1:2000:any", "n=1:9:int"], answer="y", unit="mm")
+    numbers = [1.125, -0.5, 1e-07, 1.125e-05, 1234.5, 12.0, 1500.25]
+    for x in numbers:
+        run.tell(x / 2, at={"x": x, "n": 3}, noise=0.125, measured={"x": x, "hue": "7,125"})
+    for comma, written in (
+        (False, ["1.125", "-0.5", "1e-07", "1.125e-05", "1234.5", "12.0", "1500.25"]),
+        (True, ["1,1250", "-0,5", "1e-07", "1,1250e-05", "1234,5", "12,0", "1500,25"]),
+    ):
+        text = as_csv(run, decimal_comma=comma).decode("utf-8-sig")
+        assert text.endswith("\r\n") and text.count("\r\n") == 8
+        header, *rows = csv.reader(io.StringIO(text), delimiter=";" if comma else ",")
+        names = ["number", "x", "n", "y (mm)", "standard error", "status", "measured x", "hue"]
+        assert header == [*names, "note", "operator", "date"]
+        assert [row[1] for row in rows] == written
+        assert [row[0] for row in rows] == [str(i) for i in range(1, 8)]
+        noise = "0,1250" if comma else "0.125"
+        assert {tuple(row[i] for i in (2, 4, 5, 7)) for row in rows} == {
+            ("3", noise, "answered", "'7,125")
+        }
+        assert {row[-1] for row in rows} == {today()}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "day"),
+    [
+        *(("7.5", 7.5, None), ("1e3", 1000.0, None), ("1_0", "1_0", None), ("nan", "nan", None)),
+        *(("inf", "inf", None), ("", "", None), ("red", "red", None), ("7,5", "7,5", None)),
+        *(("2026-01-31", "2026-01-31", "2026-01-31"), ("31.12.2025", "31.12.2025", "2025-12-31")),
+    ],
+)
+def test_what_is_written_down_is_a_number_a_date_or_a_text(text, value, day):
+    found = number_or_text(text)
+    assert found == value and type(found) is type(value)
+    assert normalize_date(text) == day
+
+
+def test_files_keep_what_a_record_has_and_drop_empty_fields():
+    record = LabRecord("a", "Ann", "2026-01-31", {"pH": 7.0, "hue": "red"}, [1.0, 2.0], True)
+    kept = record.nonempty_fields()
+    assert LabRecord.of(kept) == record and record.as_dict() | {"skipped": True} == kept
+    assert LabRecord().nonempty_fields() == {} and LabRecord.of({}) == LabRecord()
+    record.add_note("a")
+    record.add_note("")
+    assert record.note == "a"
+    record.add_note("b" * LONGEST)
+    assert record.note == f"a; {'b' * (LONGEST - 3)}"
+    before = LabRecord("a", "Ann", "2026-01-31", {"pH": 7.0})
+    with pytest.raises(ValueError, match="operator must be a text of at most"):
+        before.write("new", "b" * (LONGEST + 1), "2026-02-01", {"pH": 8.0})
+    assert before == LabRecord("a", "Ann", "2026-01-31", {"pH": 7.0})
+    before.write("", "", "", {"pH": ""})
+    assert before == LabRecord()
