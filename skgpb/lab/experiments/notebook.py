@@ -734,7 +734,8 @@ class Notebook:
         self._count()
         limits, records = self.plan.limits, self.records.items()
         outcomes = [outcome_values(record.measured, limits, number) for number, record in records]
-        if self.block or self.score is not None or any(outcomes):
+        skipped = any(row.status == "skipped" for row in rows)
+        if self.block or self.score is not None or any(outcomes) or skipped:
             self._replay()
         self._check_measured(self._numbers)
 

@@ -831,3 +831,49 @@ def test_files_keep_what_a_record_has_and_drop_empty_fields():
     assert before == LabRecord("a", "Ann", "2026-01-31", {"pH": 7.0})
     before.write("", "", "", {"pH": ""})
     assert before == LabRecord()
+
+
+def test_a_correction_keeps_the_noise_that_was_told(run):
+    run.tell(1.0, at={"x": 0.5}, noise=0.25, note="a")
+    run.tell("1 2", at={"x": 0.25})
+    run.fail(at={"x": 0.75})
+    run.tell("12 of 300", at={"x": 1})
+    for number, told, noise, expected in (
+        *((1, 3.0, None, 0.25), (1, 3.0, 0.5, 0.5), (1, "2 4", None, 1.0), (1, 3.0, None, None)),
+        *((2, "3 5", None, 1.0), (2, 3.0, 0.125, 0.125), (3, 2.0, None, None), (3, 2.0, 1.0, 1.0)),
+        *((4, 0.5, 0.25, 0.25), (4, None, None, None), (4, 0.5, None, None)),
+    ):
+        entry = run.correct(number, told, noise=noise)
+        assert entry["noise"] == (None if expected is None else pytest.approx(expected))
+        assert entry["status"] == ("failed" if told is None else "answered")
+        assert run.history()[number - 1] == entry == Experiment(run.path).history()[number - 1]
+    assert run.correct(1, at={"x": 0.125})["noise"] is None and run.history()[0]["note"] == "a"
+    assert run.correct(2, at={"x": 0.125})["noise"] == 0.125
+    skipped = run.skip(run.ask()[0]["query"], note="late")
+    assert run.correct(skipped["query"], None)["status"] == "failed"
+    assert run.status()["n_skipped"] == 0 and run.history()[4]["note"] == "late"
+
+
+@pytest.mark.parametrize("numbers", ["4;7;5", "4;4;5", "4;;5"])
+def test_numbers_of_a_table_are_kept_if_all_are_different(tmp_path, numbers):
+    rows = zip("ABC", numbers.split(";"), ["answered", "skipped", "pending"], strict=True)
+    lines = [f"{n},{kind},{'1' * (kind == 'A')},{status}" for kind, n, status in rows]
+    (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", *lines]))
+    given = {"answer": "y", "data": tmp_path / "t.csv"}
+    run = Experiment.create(tmp_path / "run", {"kind": ["A", "B", "C", "D"]}, **given)
+    found = {e["params"]["kind"]: (e["query"], e["status"], e["date"]) for e in run.history()}
+    right = [4, 7, 5] if numbers == "4;7;5" else [1, 2, 3]
+    assert [found[kind][:2] for kind in "ABC"] == [
+        *((right[0], "answered"), (right[1], "skipped"), (right[2], "pending")),
+    ]
+    assert {each[2] for each in found.values()} == {""}
+    assert run.ask(1, another=True)[0]["query"] == max(right) + 1
+    assert len(run.optimizer.failed_) == 0
+    other = Experiment.create(tmp_path / "other", {"kind": ["A", "B", "C", "D"]}, answer="y")
+    other.ask()
+    told = other.add_table(tmp_path / "t.csv")
+    assert [e["status"] for e in told] == ["answered", "skipped"]
+    assert {e["date"] for e in told} == {today()} and len(other.optimizer.failed_) == 0
+    (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", lines[2]]))
+    with pytest.raises(ValueError, match="the table has no row with an answer"):
+        other.add_table(tmp_path / "t.csv")
