@@ -727,7 +727,7 @@ class Notebook:
         if None in numbers or len(set(numbers)) < len(numbers):
             numbers = list(range(1, len(rows) + 1))
         n_events = len(rows) - len(lost)
-        self._last, self._numbers = max(numbers, default=0), numbers[:n_events]
+        self._last, self._numbers = max(numbers), numbers[:n_events]
         self._lost = dict(zip(numbers[n_events:], lost, strict=True))
         self.records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
         self._leave_out(past)
