@@ -1,6 +1,7 @@
 """Settings as people type them: names of chemicals, lists with quotes, one level."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -91,8 +92,11 @@ def test_a_choice_with_one_level_is_questioned(tmp_path):
     with pytest.warns(UserWarning, match="base has one value only, 'KOAc'") as warned:
         run = Experiment.create(tmp_path / "run", ["base=KOAc", "x=0:1"])
     assert warned[0].filename == __file__
-    run.change({"base": '"KOAc"'})  # a change to one value holds it
-    run.change({"base": ["KOAc"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.change({"base": '"KOAc"'})  # a change to one value holds it
+        run.change(["base=KOAc"])
+        run.change({"base": ["KOAc"]})
 
 
 def test_values_that_are_written_alike_are_refused(tmp_path):
