@@ -633,7 +633,9 @@ def test_no_text_is_a_formula_in_a_spreadsheet(run, tmp_path):
     assert "'=HYPERLINK(1),'@x" in text and ",-1.5," in text
     openpyxl = pytest.importorskip("openpyxl")
     (tmp_path / "t.xlsx").write_bytes(as_excel(run))
-    cells = list(openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows())[1]
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").active
+    assert (sheet.title, sheet.freeze_panes) == ("results", "A2")
+    cells = list(sheet.iter_rows())[1]
     assert [cell.data_type for cell in cells if str(cell.value)[:1] in "=@-"] == [
         "n",
         "s",
