@@ -704,6 +704,8 @@ def test_what_is_created_has_a_direction_and_names_of_its_own(tmp_path):
     with pytest.raises(ValueError, match="two sides are named 'x'"):
         Experiment.create(tmp_path / "a", ["x=0:1", "y=0:1", "x=A,B"])
     regions = Experiment.create(tmp_path / "regions", ["x=0:1"], regions=True)
+    with pytest.raises(ValueError, match="no query 1; queries have the numbers none so far"):
+        regions.annotate(1, note="a")
     for change in ({"score": "2*pH"}, {"sides": ["x=0:2"]}):
         with pytest.raises(ValueError, match="an experiment over regions cannot be changed"):
             regions.change(**change)
