@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from skgpb.lab.cli.where import Condition
+from skgpb.lab.datasets.columns import Column
 from skgpb.lab.tables import MemoryTable, find_subgroup
-from skgpb.lab.tables.conditions import Categories, Range, Subgroup
+from skgpb.lab.tables.conditions import Categories, Range, Subgroup, format_literal
 from skgpb.lab.tables.levels import Levels
 from skgpb.lab.tables.search import (
     BEST_PAIRS_ASKED,
@@ -740,3 +742,36 @@ def test_a_table_of_some_features_or_rows_answers_as_the_whole_does(features):
     (before,) = table.marginals([Subgroup()], [["size"]])
     np.testing.assert_allclose(moments["size"].mean, 2.0 * before["size"].mean + 1.0)
     np.testing.assert_allclose(moments["size"].variance, 4.0 * before["size"].variance)
+
+
+@pytest.mark.parametrize("closed", ["left", "right", "both", "neither"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_condition_that_is_written_holds_for_the_same_rows(closed, missing):
+    """Read as the option ``--where`` of the shell reads it."""
+    numbers = np.array([1.0, 1.5, 2.0, 2.5, 3.0, np.nan])
+    texts = np.array(["A", "it's", "B, C", None, "A", "b"], dtype=object)
+    labels = [each for each in dict.fromkeys(texts) if each is not None]
+    codes = np.array([np.nan if each is None else labels.index(each) for each in texts])
+    columns = {
+        "x": Column("x", "numbers", numbers),
+        "town": Column("town", "texts", codes, tuple(labels)),
+    }
+    sides = [
+        ("x", Range(low, high, closed, missing), numbers)
+        for low, high in ((1.5, None), (None, 2.5), (1.5, 2.5), (2.0, 2.0), (None, None))
+    ]
+    sides += [
+        ("town", Categories(among, missing), texts)
+        for among in ((), ("A",), ("A", "it's"), ("B, C", "b"))
+        if among or missing
+    ]
+    for name, side, values in sides:
+        text = side.where(name)
+        rows = Condition(text).rows(columns) if text else np.ones(6, dtype=bool)
+        assert rows.tolist() == side.holds(values).tolist(), text
+        assert str(Subgroup(((name, side),))) == (text or "all rows")
+    assert Range(2, 2, "both").where("x") == "x = 2"
+    assert Range(None, 0.5, "right", True).where("x", null="NULL") == "(x <= 0.5 or x is NULL)"
+    assert [format_literal(each) for each in (True, False, 2.0, 2.5, "it's")] == [
+        *("true", "false", "2", "2.5", "'it''s'")
+    ]
