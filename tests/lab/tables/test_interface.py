@@ -174,3 +174,4 @@ def test_the_end_with_fewest_digits_keeps_out_what_is_below(scale):
             with localcontext(prec=digits_of(written) - 1 or 1, rounding=ROUND_FLOOR):
                 shorter = +Decimal(low)
             assert digits_of(written) == 1 or shorter <= Decimal(below)
+    assert shortest(0.3, 0.1 + 0.2) == 0.1 + 0.2  # sixteen digits would be 0.3
