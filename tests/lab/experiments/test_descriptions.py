@@ -202,6 +202,7 @@ def test_progress_is_the_best_within_the_limits_so_far(direction):
     assert ax.lines[0].get_data()[1].tolist() == best
     assert ax.lines[0].get_data()[0].tolist() == [1, 2, 3, 4, 5, 6, 7]
     drawn = [np.ma.filled(each.get_offsets(), np.nan) for each in ax.collections]
+    assert all(min(each.get_linewidths()) > 0.0 for each in ax.collections)
     beyond, answers = ({tuple(p) for p in each if np.isfinite(p).all()} for each in drawn)
     assert beyond == {(3, 8), (7, 9)} and answers == {(1, 5), (4, 7), (5, 3), (6, 6)}
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of the experiment", "loss in %")
