@@ -875,6 +875,11 @@ def test_numbers_of_a_table_are_kept_if_all_are_different(tmp_path, numbers):
     told = other.add_table(tmp_path / "t.csv")
     assert [e["status"] for e in told] == ["answered", "skipped"]
     assert {e["date"] for e in told} == {today()} and len(other.optimizer.failed_) == 0
+    (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", lines[1]]))
+    only = Experiment.create(tmp_path / "only", {"kind": ["A", "B", "C", "D"]}, **given)
+    other.add_table(tmp_path / "t.csv")
+    for each in (only, other):
+        assert each.history()[-1]["status"] == "skipped" and len(each.optimizer.failed_) == 0
     (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", lines[2]]))
     with pytest.raises(ValueError, match="the table has no row with an answer"):
         other.add_table(tmp_path / "t.csv")
