@@ -116,6 +116,8 @@ def describe_change(change: Mapping[str, Any]) -> list[str]:
 
 def _text(value: Any) -> str:
     """Format the value of a field in one line."""
+    if value in EMPTY_VALUES:
+        return "nothing"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} = {_text(each)}" for name, each in value.items())
-    return "nothing" if value in EMPTY_VALUES else to_one_line(format_value(value))
+    return to_one_line(format_value(value))

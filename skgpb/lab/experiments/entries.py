@@ -131,46 +131,6 @@ def make_entries(
     return entries
 
 
-def match_entries(
-    changed: Sequence[tuple[tuple[Any, ...], list[int]]], repeated: Sequence[tuple[Any, ...]]
-) -> tuple[list[int], dict[int, Any]]:
-    """Match the entries of a run with the events after its repetition.
-
-    A pending query of a tree search is lost if its cell no longer exists in the repeated run. It
-    can still be told, by its points.
-
-    Parameters
-    ----------
-    changed : sequence of pairs
-        The events to repeat, each with the numbers of the entries that it began.
-    repeated : sequence of tuples
-        The events of the repeated run.
-
-    Returns
-    -------
-    numbers : list of int
-        Numbers of the entries that the events of the repeated run begin, in order.
-    lost : dict
-        The lost queries by their numbers.
-    """
-    numbers: list[int] = []
-    lost: dict[Query, list[int]] = {}
-    happened = [event for event in repeated if event[0] not in ABOUT_NO_QUERY]
-    i = 0
-    for event, began in changed:
-        if event[0] in ABOUT_NO_QUERY:
-            continue
-        if event[0] == "ask":
-            if not (i < len(happened) and happened[i][:2] == event[:2]):
-                lost.setdefault(event[1], []).extend(began)
-                continue
-        elif event[0] != "fit" and lost.get(event[1]):
-            began = [lost[event[1]].pop(0)]
-        numbers += began
-        i += 1
-    return numbers, {number: query for query, those in lost.items() for number in those}
-
-
 def jsonable(value: Any) -> Any:
     """Convert a value of a side, or the values of a region, to JSON types."""
     if isinstance(value, (tuple, list, range)):

@@ -331,7 +331,7 @@ class Judge:
             noise *= defaults.NOISE * process.scale**2 / usual
             spreads[1] = defaults.NOISE_SPREAD
         found, left = dict[int, dict[str, Any]](), np.arange(len(known))
-        while len(left) > MIN_ANSWERS:
+        for _ in range(len(known) - MIN_ANSWERS):
             errors, variances = leave_one_out_refit(
                 K[np.ix_(left, left)], noise[left], y[left], spreads
             )
@@ -537,9 +537,8 @@ def smallest_region_depth(optimizer: Any, queries: Sequence[Query]) -> int | Non
         if isinstance(query, Cell):
             return int(query.depth)
         lower, upper = np.split(query.box, 2)
-        long = high > low
-        share = float(np.prod(((upper - lower) / np.where(long, high - low, 1.0))[long]))
-        return int(log(max(1.0 / share, 1.0)) / log(tree.n_children)) if share > 0.0 else 0
+        share = float(np.prod((upper - lower) / (high - low)))
+        return int(-log(share) / log(tree.n_children)) if share > 0.0 else 0
 
     return max(map(depth, queries), default=None)
 

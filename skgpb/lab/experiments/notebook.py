@@ -27,7 +27,7 @@ from skgpb.lab.experiments.answers import (
 )
 from skgpb.lab.experiments.blocks import block_name, read_block
 from skgpb.lab.experiments.changes import Change, checked_author, differences, editable_fields
-from skgpb.lab.experiments.entries import TOGETHER, Entry, make_entries, match_entries
+from skgpb.lab.experiments.entries import TOGETHER, Entry, make_entries
 from skgpb.lab.experiments.limits import (
     format_limits,
     is_within_limits,
@@ -286,9 +286,7 @@ class Notebook:
                 changed = min(changed, i)
             kept += written
         self.plan = plan.repeated([event for event, _ in kept])
-        self._numbers, lost = match_entries(kept, self.plan.events)
-        for each, cell in lost.items():
-            self._lost[each] = self.plan.region(cell.lower, cell.upper, cell.spec)
+        self._numbers = [number for _, numbers in kept for number in numbers]
         self._count()
 
     def _replacement_events(
@@ -729,14 +727,15 @@ class Notebook:
         if None in numbers or len(set(numbers)) < len(numbers):
             numbers = list(range(1, len(rows) + 1))
         n_events = len(rows) - len(lost)
-        self._last, self._numbers = max(numbers, default=0), numbers[:n_events]
+        self._last, self._numbers = max(numbers), numbers[:n_events]
         self._lost = dict(zip(numbers[n_events:], lost, strict=True))
         self.records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
         self._leave_out(past)
         self._count()
         limits, records = self.plan.limits, self.records.items()
         outcomes = [outcome_values(record.measured, limits, number) for number, record in records]
-        if self.block or self.score is not None or any(outcomes):
+        skipped = any(row.status == "skipped" for row in rows)
+        if self.block or self.score is not None or any(outcomes) or skipped:
             self._replay()
         self._check_measured(self._numbers)
 
@@ -949,8 +948,6 @@ class Notebook:
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""
-        if score is not None and self.plan.has_regions:
-            raise ValueError("a score is for single settings, not for regions")
         name = self.labels["answer"] or DEFAULT_ANSWER_NAME
         if self.score is None and score is not None:
             for entry in self.entries:

@@ -155,17 +155,15 @@ class Plan:
         shared : collection of str
             Names of sides that have one value in all of them.
         """
-        optimizer, events = self.optimizer, self.events
+        optimizer = self.optimizer
         sides = {side.name: side for side in self.sides}
         values = {
             name: sides[name].value(given) if name in sides else given
             for name, given in (fixed or {}).items()
         }
-        told = [i for i, event in enumerate(events) if event[0] in ("tell", "fail")]
-        asked = sum(event[0] == "ask" for event in events[max(told, default=0) :])
-        first = asked if another else 0
-        if isinstance(optimizer, Search) and is_first and 0 < optimizer._n_initial < first + n:
-            optimizer.set_params(n_initial=first + n)
+        n_first = n + another * sum(event[0] == "ask" for event in self.events)
+        if isinstance(optimizer, Search) and is_first and 0 < optimizer._n_initial < n_first:
+            optimizer.set_params(n_initial=n_first)
         return optimizer.ask(n, another=another, fixed=values or None, shared=shared)
 
     def tell(self, queries: Any, answers: Any, alpha: Any, **more: Any) -> None:

@@ -207,7 +207,11 @@ def _read(
     others = [*header.book.values(), *header.measured, *header.limited, *header.block]
     wanted = list(dict.fromkeys([*header.sides, header.answer, *others]))
     verbatim = [*texts, *header.texts, *header.measured, *header.block]
-    found = dict(zip(wanted, table.read(wanted, (), verbatim), strict=True))
+    columns = table.read(wanted, (), verbatim, keep_unreadable=True)
+    found = dict(zip(wanted, columns, strict=True))
+    for name, column in found.items():
+        if name != header.answer and (wrong := table.unreadable(column)):
+            raise ValueError(wrong)
     settings = [found[column] for column in header.sides]
     try:
         for name in header.numbers:
@@ -497,7 +501,9 @@ def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnsw
     try:
         if not column.missing.all():
             column.check_numbers()
-    except CellError:
+        if wrong := table.unreadable(column):
+            raise ValueError(wrong)
+    except ValueError:
         (texts,) = table.read([column.name], (), [column.name])
         try:
             return [

@@ -225,3 +225,43 @@ def test_commands_and_calls_are_one(tmp_path, capsys):
     lines = capsys.readouterr().out
     assert "best split of 15 after 10:\n" in lines and "in all: expected" in lines
     assert " -> ?" in lines and "not yet" in lines
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.AllocationWarning")
+def test_the_best_split_is_expected_to_give_the_sum_of_its_campaigns(tmp_path):
+    sides = ["search=0:4:1", "video=0:2:int"]
+    ads = Campaigns.create(tmp_path / "ads.skgpb", sides, 5, answer="orders", seed=1)
+    for i in range(ads.n_first):
+        amounts = ads.ask()["amounts"]
+        assert ads.best() is None  # a split that was asked is not told
+        answers = {name: 3.0 * each**0.5 + i / 10 for name, each in amounts.items()}
+        ads.tell(answers if i != 1 else answers | {"video": None})
+        assert ads.history()[i] == {
+            **{"split": i + 1, "amounts": amounts},
+            "answers": answers | ({"video": None} if i == 1 else {}),
+        }
+    status, best = ads.status(), ads.best()
+    bandit = CombinatorialBandit.load(ads.path)
+    query = bandit.recommend()
+    means, stds = bandit.predict_query([query], return_std=True)
+    mean, std = float(np.sum(means)), float(np.sqrt(np.sum(np.square(stds))))
+    assert best["amounts"] == dict(zip(ads.names, query.costs.tolist(), strict=True))
+    assert_allclose([best["mean"], best["std"]], [mean, std], rtol=1e-9)
+    assert_allclose(best["interval_95"], [mean - 1.96 * std, mean + 1.96 * std], rtol=1e-9)
+    assert sum(best["amounts"].values()) <= 5
+    assert status["best"] == best and status["splits"] == ads.history()
+    assert [status[name] for name in ("budget", "answer")] == [5.0, "orders"]
+    with pytest.raises(ValueError, match="video gets 0 to 2, not 3"):
+        ads.tell({"search": 1}, spent={"search": 0, "video": 3})
+    with pytest.raises(ValueError, match="no split was asked: ask for one, or say what each"):
+        ads.tell({"search": 1}, spent={"search": 4})
+    # The budget of the present splits is another split as well.
+    for _ in range(2):
+        assert ads.ask(5.0)["split"] == ads.ask()["split"] == ads.n_first + 1
+    ads.ask(3)
+    asked = ads.ask()
+    assert sum(asked["amounts"].values()) <= 3 and asked["split"] == len(ads.history())
+    ads.tell({"video": 2.0, "search": "3 of 10"}, spent={"search": 4})
+    assert ads.history()[-1]["amounts"] == asked["amounts"] | {"search": 4.0}
+    with pytest.raises(ValueError, match="no campaign 'tv'; they are search, video"):
+        ads.tell({"search": 1}, spent={"tv": 4})

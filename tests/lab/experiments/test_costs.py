@@ -1,5 +1,6 @@
 """Costs of experiments: as texts, with each suggestion, and through everything that changes one."""
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -10,6 +11,8 @@ from skgpb.domains import Box, Cells
 from skgpb.domains.costs import SettingCosts
 from skgpb.lab.cli import main
 from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.costs import read_costs
+from skgpb.lab.experiments.sides import Side
 
 SIDES = ["time=10:60:10", "catalyst=Pd,Ni,Cu"]
 COSTS = ["20 + 0.5*time", "100 if catalyst = Pd"]
@@ -185,3 +188,30 @@ def test_a_key_that_a_function_misses_is_named_with_the_parameter(parameter, mes
     optimizer = EIOptimizer(bounds=bounds, cost=parameter.get("cost"), random_state=0)
     with pytest.raises(ValueError, match=message):
         optimizer.ask()
+
+
+@pytest.mark.parametrize(
+    ("costs", "least"),
+    [
+        *(("20", 20.0), ("1 + x", 1.0), ("9 - x", 4.0), ("x", 0.0), ("5 - x", 0.0)),
+        *((["3 - x", "1 + 3 x"], 4.0), (["9 - n", "0 x"], 0.5), ("9.5 - n + s", 1.001)),
+        *((["6", "-2 if a = A", "-3 if a = B"], 3.0), (["6", "2 if a = A", "3 if a = B"], 8.0)),
+        *((["6", "-2 if a = A", "-4 if b = 2"], 0.0), (["7", "-2 if a = A", "-4 if b = 2"], 1.0)),
+        *((["6", "2 if a = A", "-5 if a = A"], 3.0), (["6", "7 if b = 2", "-8 if b = 2"], 5.0)),
+        (["6", "1 if a = A", "1 if a = B", "-1 if b = 1", "-2 if b = 2", "-3 if b = 3"], 4.0),
+    ],
+)
+def test_the_cheapest_setting_costs_something(costs, least):
+    """Over all ends of ranges and values of lists."""
+    sides = [Side.of("x", (0, 5)), Side.of("n", "1:8.5:0.5"), Side.of("s", "1e-3:1:log")]
+    sides += [Side.of("a", ["A", "B"]), Side.of("b", [1, 2, 3])]
+    if least > 0.0:
+        found = read_costs(costs, sides)
+        settings = itertools.product((0, 5), (1, 8.5), (1e-3, 1), "AB", (1, 2, 3))
+        names = [side.name for side in sides]
+        cheapest = min(found(dict(zip(names, each, strict=True))) for each in settings)
+        assert cheapest == pytest.approx(least)
+    else:
+        with pytest.raises(ValueError, match=r"every experiment must cost something, .* some cost"):
+            read_costs(costs, sides)
+    assert read_costs([" ", ""], sides) is None

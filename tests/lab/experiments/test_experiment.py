@@ -633,7 +633,9 @@ def test_no_text_is_a_formula_in_a_spreadsheet(run, tmp_path):
     assert "'=HYPERLINK(1),'@x" in text and ",-1.5," in text
     openpyxl = pytest.importorskip("openpyxl")
     (tmp_path / "t.xlsx").write_bytes(as_excel(run))
-    cells = list(openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows())[1]
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").active
+    assert (sheet.title, sheet.freeze_panes) == ("results", "A2")
+    cells = list(sheet.iter_rows())[1]
     assert [cell.data_type for cell in cells if str(cell.value)[:1] in "=@-"] == [
         "n",
         "s",
@@ -852,8 +854,10 @@ def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
     assert "With 4 settings something much better may always lie where nothing" in found["why"]
     assert "With 4 results this is mostly an assumption of the program." in found["why"]
     play(run, 8)
-    assert run.may_stop(1e6)["enough"] and not run.may_stop(1e-9)["enough"]
-    assert run.may_stop(1e-9)["why"].endswith("are expected to bring more than 1e-09: go on.")
+    assert run.may_stop(1e6)["enough"]
+    found = run.may_stop(1e-9)
+    assert not found["enough"]
+    assert found["why"].endswith("are expected to bring more than 1e-09: go on.")
 
 
 @pytest.mark.one_in(2)
@@ -876,11 +880,11 @@ def test_nothing_is_expected_beyond_the_range_of_answers(tmp_path, monkeypatch, 
     assert min(free["interval_95"]) < 0.0 or max(free["interval_95"]) > 100.0
     assert 0.0 <= best["interval_95"][0] <= best["mean"] <= best["interval_95"][1] <= 100.0
     assert best["params"] == free["params"] and best["std"] == free["std"]
-    room, found = turn(100.0 - turn(best["mean"])), run.may_stop(2.0)
+    found, unlimited = run.may_stop(2.0), plain.may_stop()
     room = 100.0 - best["mean"] if goal == "maximize" else best["mean"]
     for name in ("gap", "expected_gain"):
-        if plain.may_stop()[name] is not None:
-            assert_allclose(found[name], min(room, plain.may_stop()[name]))
+        if unlimited[name] is not None:
+            assert_allclose(found[name], min(room, unlimited[name]))
     assert f"no average result is beyond {100 if goal == 'maximize' else 0}" in found["why"]
     assert run.may_stop(room + 0.1)["enough"]
     expect = run.expect(dict.fromkeys(sides, 0.5))
@@ -1098,3 +1102,23 @@ def test_earlier_campaigns_are_for_settings_and_answers(tmp_path):
     same = earlier_table(tmp_path / "sub" / "a.csv")
     with pytest.raises(ValueError, match="two earlier campaigns have the name 'a'"):
         Experiment.create(tmp_path / "b.skgpb", SIDES, earlier_campaigns=[table, same])
+
+
+def test_the_first_design_is_as_long_as_what_is_asked_before_an_answer(tmp_path):
+    run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1", "y=0:1"])
+    n_usual = run.optimizer._n_initial
+    for n, another, expected in (
+        *((3, False, n_usual), (n_usual, False, n_usual), (n_usual + 2, False, n_usual + 2)),
+        *((n_usual, False, n_usual + 2), (1, True, n_usual + 3), (4, True, n_usual + 7)),
+    ):
+        assert len(run.ask(n, another=another)) == n
+        assert run.optimizer._n_initial == expected
+    assert Experiment(run.path).optimizer._n_initial == n_usual + 7
+    run.skip(1)
+    run.ask(30, another=True)
+    assert run.optimizer._n_initial == n_usual + 7
+    optimizer = GPUCBOptimizer(bounds={"x": (0.0, 1.0)}, n_initial=0, random_state=0)
+    optimizer.start().save(tmp_path / "none.skgpb")
+    none = Experiment(tmp_path / "none.skgpb")
+    none.ask(12)
+    assert none.optimizer._n_initial == 0

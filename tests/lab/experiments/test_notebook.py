@@ -3,16 +3,33 @@
 import csv
 import io
 import re
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from skgpb import EIOptimizer, GPUCBOptimizer
 from skgpb.domains import Cells
+from skgpb.exceptions import LimitWarning
 from skgpb.lab.experiments import Experiment
+from skgpb.lab.experiments.answers import (
+    format_measurements,
+    format_range,
+    range_ends,
+    read_answer,
+    read_cell,
+    read_range,
+)
 from skgpb.lab.experiments.export import as_csv, write_table
-from skgpb.lab.experiments.records import today
+from skgpb.lab.experiments.records import (
+    LONGEST,
+    LabRecord,
+    normalize_date,
+    number_or_text,
+    today,
+)
 from skgpb.lab.experiments.table import (
     ERROR,
     NUMBER,
@@ -21,6 +38,7 @@ from skgpb.lab.experiments.table import (
     notebook_columns,
     read_answers,
 )
+from skgpb.surrogate import suboptimality_gap
 
 FORMATS = ["csv", "german.csv", "xlsx"]
 # Texts that a spreadsheet, or a reader of tables, takes for something else.
@@ -519,3 +537,349 @@ def test_columns_of_a_notebook_have_names_of_their_own(n):
     assert names["note"] == f"{'notebook ' * n}note" and names["number"] == "number"
     assert not set(names.values()) & set(taken) and len(set(names.values())) == len(names)
     assert notebook_columns({"notebook note"})["note"] == "notebook notebook note"
+
+
+# -- answers as they are typed ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "unit", "value", "alpha", "measurements"),
+    [
+        *((given, "", 2.5, None, ()) for given in (2.5, "2.5", " +2.5 ", np.float32(2.5), [2.5])),
+        *((given, "mg/L", 2.5, None, ()) for given in ("2.5 mg/L", "2.5mg/l", "2.5")),
+        *((given, "°C", 2.5, None, ()) for given in ("2.5 C", "2.5 °C", "2.5 c")),
+        *((given, "%", 2.5, None, ()) for given in ("2.5 %", "2.5%")),
+        *(("00:01:30", unit, 90.0, None, ()) for unit in ("s", "Sec", "seconds ")),
+        *(
+            (given, "", 15.0, 0.09, (14.7, 15.3))
+            for given in ("14.7 15.3", "14.7; 15.3", "14.7, 15.3", " 14.7  15.3; ", [14.7, "15.3"])
+        ),
+        (np.array([1.0, 2.0, 6.0]), "", 3.0, 7.0 / 3.0, (1.0, 2.0, 6.0)),
+        *(("12 of 300", unit, 0.04, (13 / 302) * (289 / 302) / 300, ()) for unit in ("", "mg")),
+        *(
+            ("12 of 300", unit, 4.0, 1e4 * (13 / 302) * (289 / 302) / 300, ())
+            for unit in ("%", "Percent", "per cent")
+        ),
+    ],
+)
+def test_an_answer_is_read_with_its_noise(given, unit, value, alpha, measurements):
+    found = read_answer(given, None, unit=unit)
+    assert found.value == pytest.approx(value) and type(found.value) is float
+    assert found.alpha == (None if alpha is None else pytest.approx(alpha))
+    assert (found.measurements, found.note) == (measurements, "")
+    if isinstance(given, str):
+        assert read_cell(given, unit) == found
+    if alpha is None:
+        assert read_answer(given, "0.5", unit=unit).alpha == 0.25
+        with pytest.raises(ValueError, match="noise must be a standard deviation >= 0, got -1"):
+            read_answer(given, -1, unit=unit)
+    else:
+        with pytest.raises(ValueError, match=r"follows from its .*, got 0\.5 as well"):
+            read_answer(given, 0.5, unit=unit)
+
+
+def test_an_answer_is_a_number_or_a_row_of_them():
+    for wrong in (None, [], np.zeros((2, 2)), {"a": 1}, "1 234", "-1 234 567.5"):
+        with pytest.raises(ValueError, match=r"the answer (must|may) be"):
+            read_answer(wrong, None)
+    for given, unit in (
+        ("2.5 g", "mg/L"),
+        ("2 C", "K"),
+        ("0:01:30", "min"),
+        ("2 %", "g"),
+        ("2 g", "%"),
+    ):
+        with pytest.raises(ValueError, match="the answer must be a number, got"):
+            read_answer(given, None, unit=unit)
+    assert read_cell("14,7 15,3").measurements == (14.7, 15.3)
+    assert read_cell("2,5 mg/L", "mg/L").value == 2.5
+    assert read_answer("1 2345", None).measurements == (1.0, 2345.0)
+    limit = read_answer("<0.5 %", 0.1, unit="%")
+    assert limit[:3] == (0.5, pytest.approx(0.01), ()) and "<0.5" in limit.note
+    assert format_measurements((14.7, 15.0)) == "14.7; 15.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "ends", "open_ends"),
+    [
+        *(("0:100", (0.0, 100.0), (0.0, 100.0)), ("0:", (0.0, None), (0.0, np.inf))),
+        *((":1000", (None, 1000.0), (-np.inf, 1000.0)), ("", (None, None), (-np.inf, np.inf))),
+        ("-1.5:0.25", (-1.5, 0.25), (-1.5, 0.25)),
+    ],
+)
+def test_a_range_is_written_as_it_is_read(text, ends, open_ends):
+    assert read_range(text) == read_range(ends) == ends and format_range(ends) == text
+    assert range_ends(text) == open_ends
+    for wrong in ("5:5", "5:1", (1, 1)):
+        with pytest.raises(ValueError, match="its low end is above its high"):
+            read_range(wrong)
+
+
+# -- what is said and refused ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="yield")
+
+
+def test_a_warning_names_the_first_queries_without_a_limited_measurement(tmp_path):
+    for n, named in ((1, "query 1"), (2, "queries 1, 2"), (5, "queries 1, 2, 3, 4, 5")):
+        for more in (0, 1):
+            rows = [f"{i / 9},{i},{'' if i < n + more else 3}" for i in range(n + more + 1)]
+            (tmp_path / "t.csv").write_text("\n".join(["x,y,pH", *rows]))
+            said = named if not more else {1: "queries 1, 2", 2: "queries 1, 2, 3"}.get(n)
+            with pytest.warns(LimitWarning) as caught:
+                (tmp_path / "run").unlink(missing_ok=True)
+                given = {"answer": "y", "limits": "pH < 8", "data": tmp_path / "t.csv"}
+                run = Experiment.create(tmp_path / "run", ["x=0:1"], **given)
+            text = str(caught[0].message)
+            assert text.startswith(f"pH has a limit and was not measured for {said or named}")
+            assert (", ..." in text) == (n + more > 5) and (", but" in text) is False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.tell(3.0, at={"x": 0.5})  # others were warned of
+        run.tell(3.0, at={"x": 0.6}, measured={"pH": 3.0})
+
+
+# Calls, and what is said of them, of an experiment without a pending query.
+REFUSED = [
+    (lambda run: run.tell(1.0), "no query is pending: ask for one, or say where"),
+    (lambda run: run.tell(1.0, 1), "query 1 has the answer 2.5 already: correct it"),
+    (lambda run: run.tell(1.0, 2), "query 2 failed already: correct it"),
+    (lambda run: run.skip(3), "query 3 was skipped already: correct it"),
+    (lambda run: run.annotate(4, note="a"), "no query 4; queries have the numbers 1 to 3"),
+    (lambda run: run.ask(True), "must be a whole number >= 1, got True"),
+    (lambda run: run.ask(2.0), "must be a whole number >= 1, got 2.0"),
+    (lambda run: run.correct(1), "nothing is corrected: give the right answer"),
+    (lambda run: run.correct(1, None, noise=0.5), "noise is of an answer that is given as"),
+    (lambda run: run.expect({"x": 0.5, "z": 1}), "no side 'z': a setting has a value for each"),
+    (lambda run: run.change(dropped=["z"]), "there is no side 'z'; the sides are x. A new"),
+    (lambda run: run.change(["z=0:1"]), "there is no side 'z'; the sides are x. A new side"),
+    (lambda run: run.change(earlier={"x": 1}), "there is no side 'x'; the sides are x. A new"),
+    (lambda run: run.change(["x=0:1", "x=0:2"]), "two sides are named 'x'"),
+    (lambda run: run.change({"x": ["A", " A"]}), "two values of x are written 'A'"),
+    (lambda run: run.change(block="x"), "'x' is a setting, the answer or has a limit"),
+    (lambda run: run.change(block="yield"), "'yield' is a setting, the answer or has a limit"),
+    (lambda run: run.change(limits="pH < 8", block="pH"), "'pH' is a setting, the answer or"),
+    (lambda run: run.change(limits="yield < 8"), "'yield' is a setting or the answer"),
+    (lambda run: run.annotate(1, measured=[1]), r"measured must be a dict .*, got \[1\]"),
+    (lambda run: run.annotate(1, measured={" ": 1}), "measured must have names that are texts"),
+    (lambda run: run.annotate(1, measured={3: 1}), "measured must have names .*, got 3"),
+    (lambda run: run.annotate(1, date="31.1.2026"), "date must be like 2026-01-31"),
+    (lambda run: run.annotate(1, date=5), "date must be like 2026-01-31, got 5"),
+    (lambda run: run.best({"x": 0.5}), "side is for experiments over regions, got side="),
+    (lambda run: write_table(run, "a.txt"), r"the file must end in .csv or .xlsx, got 'a.txt'"),
+    (
+        lambda run: write_table(run, "a.xlsx", decimal_comma=True),
+        "decimal commas are for .csv, got 'a.xlsx'",
+    ),
+]
+
+
+def test_what_cannot_be_is_said_and_changes_nothing(run):
+    run.ask(3)
+    run.tell(2.5, 1)
+    run.fail(2)
+    run.skip(3)
+    before = run.path.read_bytes()
+    for call, message in REFUSED:
+        with pytest.raises(ValueError, match=message):
+            call(run)
+        assert run.path.read_bytes() == before and len(run.history()) == 3, message
+    assert [each["query"] for each in run.ask(2)] == [4, 5]
+    with pytest.raises(ValueError, match=r"2 queries are pending, 4, 5: say which .* --query 4 on"):
+        run.tell(1.0)
+
+
+def test_what_is_created_has_a_direction_and_names_of_its_own(tmp_path):
+    for given, message in (
+        ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'"),
+        ({"answer": "x", "limits": "x < 3"}, "'x' is a setting or the answer"),
+        ({"skip_outside": True}, "got skip_outside=True, data=None"),
+        ({"noise": -1}, "noise must be a standard deviation >= 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Experiment.create(tmp_path / "a", ["x=0:1"], **given)
+    with pytest.raises(ValueError, match="two sides are named 'x'"):
+        Experiment.create(tmp_path / "a", ["x=0:1", "y=0:1", "x=A,B"])
+    regions = Experiment.create(tmp_path / "regions", ["x=0:1"], regions=True)
+    with pytest.raises(ValueError, match="no query 1; queries have the numbers none so far"):
+        regions.annotate(1, note="a")
+    for change in ({"score": "2*pH"}, {"sides": ["x=0:2"]}):
+        with pytest.raises(ValueError, match="an experiment over regions cannot be changed"):
+            regions.change(**change)
+    regions.tell(1.0, regions.ask()[0]["query"])
+    with pytest.raises(ValueError, match="repeat needs an experiment over single settings"):
+        regions.repeat(1)
+    assert regions.surprise(1e9, at={"x": 0.5}) is None and len(regions.history()) == 1
+
+
+def test_a_score_that_is_removed_leaves_the_answers_it_was_computed_from(tmp_path, monkeypatch):
+    monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
+    run = Experiment.create(tmp_path / "run", ["x=0:1"], unit="mm", answer="yield")
+    for i in range(4):
+        run.tell(float(i), at={"x": i / 4}, measured={"pH": 2.0 * i})
+    run.change(score="yield - pH")
+    assert [e["answer"] for e in run.history()] == [0.0, -1.0, -2.0, -3.0]
+    assert [e["measured"] for e in run.history()] == [
+        {"yield": float(i), "pH": 2.0 * i} for i in range(4)
+    ]
+    assert " mm" not in run.may_stop(0.5)["why"]  # the unit is that of the yield
+    run.tell(at={"x": 0.9}, measured={"yield": 1.0, "pH": 0.5})
+    run.change(score="pH")
+    run.annotate(5, measured={"yield": ""})
+    with pytest.raises(ValueError, match="query 5 has no measurement 'yield' to take as its ans"):
+        run.change(score="")
+    run.annotate(5, measured={"yield": 7.0})
+    run.change(score="")
+    assert [e["answer"] for e in run.history()] == [0.0, 1.0, 2.0, 3.0, 7.0]
+    assert run.status()["score"] == "" and run.status()["unit"] == "mm"
+
+
+def test_names_of_measurements_differ_in_more_than_capitals(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:1"], score="yield", limits=["pH < 8"])
+    run.tell(at={"x": 0.5}, measured={"yield": 3.0, "pH ": 7.0, "Hue": "red"})
+    assert run.history()[0]["measured"] == {"yield": 3.0, "pH": 7.0, "Hue": "red"}
+    assert run.status()["not_used"] == ["Hue"] and run.counted == ["pH", "yield"]
+    with pytest.raises(ValueError, match="measured has no effect under the name 'YIELD': write"):
+        run.annotate(1, measured={"YIELD": 3.0})
+    run.annotate(1, measured={"YIELD": ""})  # nothing is written
+    assert run.history()[0]["measured"] == {"yield": 3.0, "pH": 7.0, "Hue": "red"}
+
+
+def test_records_of_a_pending_query_and_of_its_answer_are_one(run):
+    run.ask(2)
+    run.annotate(1, note="first", operator="Ann", date="2026-01-30", measured={"pH": 7, "T": 1})
+    told = run.tell(1.0, 1, note="second", date="2026-01-31", measured={"pH": 8, "hue": "red"})
+    assert (told["note"], told["operator"]) == ("first; second", "Ann")
+    assert told["date"] == "2026-01-31"
+    assert told["measured"] == {"pH": 8.0, "T": 1.0, "hue": "red"}
+    assert run.changes() == []
+    told = run.tell(2.0, 2, operator="Bob")
+    assert (told["note"], told["operator"], told["date"]) == ("", "Bob", today())
+    run.annotate(2, note="<b>", by="Cid")
+    assert run.changes() == []  # an empty field was filled
+    run.annotate(2, operator="Dan", measured={"ok": True, "n": np.bool_(False)}, by="Cid")
+    assert run.history()[1]["measured"] == {"ok": "yes", "n": "no"}
+    (change,) = run.changes()
+    assert (change["query"], change["before"], change["after"]) == (2, "Bob", "Dan")
+    assert Experiment(run.path).changes() == run.changes()
+
+
+def test_sides_that_were_wider_are_known(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=0:4", "kind=A,B"], noise=0.1)
+    run.tell(1.0, at={"x": 3.0, "kind": "B"})
+    assert run.earlier_sides == {}
+    run.change(["x=0:2", "kind=A"])
+    known = run.earlier_sides
+    assert known["x"].ends[1] >= 3.0 and "B" in known["kind"].bounds
+    assert run.history()[0]["params"] == {"x": 3.0, "kind": "B"}
+    run.change(["n=1:9:int"], earlier={"n": "4"})
+    assert "n" not in run.earlier_sides and run.history()[0]["params"]["n"] == 4
+
+
+def test_numbers_are_exported_without_a_second_reading(tmp_path):
+    run = Experiment.create(tmp_path / "run", ["x=-1:2000:any", "n=1:9:int"], answer="y", unit="mm")
+    numbers = [1.125, -0.5, 1e-07, 1.125e-05, 1234.5, 12.0, 1500.25]
+    for x in numbers:
+        run.tell(x / 2, at={"x": x, "n": 3}, noise=0.125, measured={"x": x, "hue": "7,125"})
+    for comma, written in (
+        (False, ["1.125", "-0.5", "1e-07", "1.125e-05", "1234.5", "12.0", "1500.25"]),
+        (True, ["1,1250", "-0,5", "1e-07", "1,1250e-05", "1234,5", "12,0", "1500,25"]),
+    ):
+        text = as_csv(run, decimal_comma=comma).decode("utf-8-sig")
+        assert text.endswith("\r\n") and text.count("\r\n") == 8
+        header, *rows = csv.reader(io.StringIO(text), delimiter=";" if comma else ",")
+        names = ["number", "x", "n", "y (mm)", "standard error", "status", "measured x", "hue"]
+        assert header == [*names, "note", "operator", "date"]
+        assert [row[1] for row in rows] == written
+        assert [row[0] for row in rows] == [str(i) for i in range(1, 8)]
+        noise = "0,1250" if comma else "0.125"
+        assert {tuple(row[i] for i in (2, 4, 5, 7)) for row in rows} == {
+            ("3", noise, "answered", "'7,125")
+        }
+        assert {row[-1] for row in rows} == {today()}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "day"),
+    [
+        *(("7.5", 7.5, None), ("1e3", 1000.0, None), ("1_0", "1_0", None), ("nan", "nan", None)),
+        *(("inf", "inf", None), ("", "", None), ("red", "red", None), ("7,5", "7,5", None)),
+        *(("2026-01-31", "2026-01-31", "2026-01-31"), ("31.12.2025", "31.12.2025", "2025-12-31")),
+    ],
+)
+def test_what_is_written_down_is_a_number_a_date_or_a_text(text, value, day):
+    found = number_or_text(text)
+    assert found == value and type(found) is type(value)
+    assert normalize_date(text) == day
+
+
+def test_files_keep_what_a_record_has_and_drop_empty_fields():
+    record = LabRecord("a", "Ann", "2026-01-31", {"pH": 7.0, "hue": "red"}, [1.0, 2.0], True)
+    kept = record.nonempty_fields()
+    assert LabRecord.of(kept) == record and record.as_dict() | {"skipped": True} == kept
+    assert LabRecord().nonempty_fields() == {} and LabRecord.of({}) == LabRecord()
+    record.add_note("a")
+    record.add_note("")
+    assert record.note == "a"
+    record.add_note("b" * LONGEST)
+    assert record.note == f"a; {'b' * (LONGEST - 3)}"
+    before = LabRecord("a", "Ann", "2026-01-31", {"pH": 7.0})
+    with pytest.raises(ValueError, match="operator must be a text of at most"):
+        before.write("new", "b" * (LONGEST + 1), "2026-02-01", {"pH": 8.0})
+    assert before == LabRecord("a", "Ann", "2026-01-31", {"pH": 7.0})
+    before.write("", "", "", {"pH": ""})
+    assert before == LabRecord()
+
+
+def test_a_correction_keeps_the_noise_that_was_told(run):
+    run.tell(1.0, at={"x": 0.5}, noise=0.25, note="a")
+    run.tell("1 2", at={"x": 0.25})
+    run.fail(at={"x": 0.75})
+    run.tell("12 of 300", at={"x": 1})
+    for number, told, noise, expected in (
+        *((1, 3.0, None, 0.25), (1, 3.0, 0.5, 0.5), (1, "2 4", None, 1.0), (1, 3.0, None, None)),
+        *((2, "3 5", None, 1.0), (2, 3.0, 0.125, 0.125), (3, 2.0, None, None), (3, 2.0, 1.0, 1.0)),
+        *((4, 0.5, 0.25, 0.25), (4, None, None, None), (4, 0.5, None, None)),
+    ):
+        entry = run.correct(number, told, noise=noise)
+        assert entry["noise"] == (None if expected is None else pytest.approx(expected))
+        assert entry["status"] == ("failed" if told is None else "answered")
+        assert run.history()[number - 1] == entry == Experiment(run.path).history()[number - 1]
+    assert run.correct(1, at={"x": 0.125})["noise"] is None and run.history()[0]["note"] == "a"
+    assert run.correct(2, at={"x": 0.125})["noise"] == 0.125
+    skipped = run.skip(run.ask()[0]["query"], note="late")
+    assert run.correct(skipped["query"], None)["status"] == "failed"
+    assert run.status()["n_skipped"] == 0 and run.history()[4]["note"] == "late"
+
+
+@pytest.mark.parametrize("numbers", ["4;7;5", "4;4;5", "4;;5"])
+def test_numbers_of_a_table_are_kept_if_all_are_different(tmp_path, numbers):
+    rows = zip("ABC", numbers.split(";"), ["answered", "skipped", "pending"], strict=True)
+    lines = [f"{n},{kind},{'1' * (kind == 'A')},{status}" for kind, n, status in rows]
+    (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", *lines]))
+    given = {"answer": "y", "data": tmp_path / "t.csv"}
+    run = Experiment.create(tmp_path / "run", {"kind": ["A", "B", "C", "D"]}, **given)
+    found = {e["params"]["kind"]: (e["query"], e["status"], e["date"]) for e in run.history()}
+    right = [4, 7, 5] if numbers == "4;7;5" else [1, 2, 3]
+    assert [found[kind][:2] for kind in "ABC"] == [
+        *((right[0], "answered"), (right[1], "skipped"), (right[2], "pending")),
+    ]
+    assert {each[2] for each in found.values()} == {""}
+    assert run.ask(1, another=True)[0]["query"] == max(right) + 1
+    assert len(run.optimizer.failed_) == 0
+    other = Experiment.create(tmp_path / "other", {"kind": ["A", "B", "C", "D"]}, answer="y")
+    other.ask()
+    told = other.add_table(tmp_path / "t.csv")
+    assert [e["status"] for e in told] == ["answered", "skipped"]
+    assert {e["date"] for e in told} == {today()} and len(other.optimizer.failed_) == 0
+    (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", lines[1]]))
+    only = Experiment.create(tmp_path / "only", {"kind": ["A", "B", "C", "D"]}, **given)
+    other.add_table(tmp_path / "t.csv")
+    for each in (only, other):
+        assert each.history()[-1]["status"] == "skipped" and len(each.optimizer.failed_) == 0
+    (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", lines[2]]))
+    with pytest.raises(ValueError, match="the table has no row with an answer"):
+        other.add_table(tmp_path / "t.csv")

@@ -13,7 +13,7 @@ from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import write_table
 from skgpb.lab.experiments.pictures import draw_trade_offs
 from skgpb.lab.experiments.scores import Score, desirability
-from skgpb.lab.experiments.trade_offs import hypervolume, pareto_mask
+from skgpb.lab.experiments.trade_offs import hypervolume, pareto_mask, trade_offs
 
 SIDES = ["heat=20:90", "oil=A,B"]
 SCORE = "0.7*yield - 0.3*cost"
@@ -376,3 +376,51 @@ def test_compromises_are_drawn_apart_from_other_results(beyond):
         "cost (less is better)",
     )
     assert len(ax.get_legend().get_texts()) == len(expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_compromises_are_those_of_all_pairs_of_results(seed):
+    rng = np.random.default_rng(seed)
+    score = Score("yield - 2*cost + 3*purity^2 + hue*0 + x*speed")
+    entries = [
+        {
+            "query": i + 3,
+            "params": {"x": float(rng.choice([-1, 1]))},
+            "measured": dict(
+                zip(["yield", "cost", "purity", "hue", "speed"], row, strict=True)
+            ),
+            "within_limits": [True, False, None][rng.integers(3)] if seed else None,
+        }
+        for i, row in enumerate(rng.random((12, 5)).round(1).tolist())
+    ]  # fmt: skip
+    found = trade_offs(score, entries)
+    names = ["yield", "cost", "purity"]
+    assert found["names"] == names and found["larger_is_better"] == [True, False, True]
+    assert found["queries"] == list(range(3, 15))
+    assert found["values"] == [[each["measured"][name] for name in names] for each in entries]
+    assert found["beyond"] == [e["query"] for e in entries if e["within_limits"] is False]
+    states = [each["within_limits"] for each in entries]
+    among = [e for e in entries if e["within_limits"] is (True if True in states else None)]
+    signed = {
+        e["query"]: np.array(v) * [1, -1, 1] for e, v in zip(entries, found["values"], strict=True)
+    }
+    best = [
+        e["query"]
+        for e in among
+        if not any(
+            (signed[o["query"]] >= signed[e["query"]]).all()
+            and (signed[o["query"]] > signed[e["query"]]).any()
+            for o in among
+        )
+    ]
+    assert found["best"] == best and 0 < len(best) < len(among)
+    every = np.array(list(signed.values()))
+    share = (every - every.min(axis=0)) / np.ptp(every, axis=0)
+    front = share[[each["query"] in best for each in entries]]
+    draws = rng.random((20_000, 3))
+    volume = (front[:, None] >= draws).all(axis=2).any(axis=0).mean()
+    assert found["hypervolume"] == pytest.approx(volume, abs=0.015)
+    assert trade_offs(score, entries[:1]) is None
+    # A measurement that is the same in all results has no direction.
+    flat = [e | {"measured": e["measured"] | {"cost": 1.0, "purity": 0.5}} for e in entries]
+    assert trade_offs(score, flat) is None

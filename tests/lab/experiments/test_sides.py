@@ -1,18 +1,23 @@
 """Settings as people type them: names of chemicals, lists with quotes, one level."""
 
 import re
+import warnings
 
+import numpy as np
 import pytest
 from scipy import stats
 
-from skgpb.domains import Angle
+from skgpb.domains import Angle, Steps
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.sides import (
     MOST_VALUES,
     ROUNDING,
     Side,
+    format_estimate,
     format_list,
     format_percent,
+    format_value,
+    number,
     values_in,
 )
 from skgpb.lab.experiments.texts import split_pair
@@ -87,8 +92,11 @@ def test_a_choice_with_one_level_is_questioned(tmp_path):
     with pytest.warns(UserWarning, match="base has one value only, 'KOAc'") as warned:
         run = Experiment.create(tmp_path / "run", ["base=KOAc", "x=0:1"])
     assert warned[0].filename == __file__
-    run.change({"base": '"KOAc"'})  # a change to one value holds it
-    run.change({"base": ["KOAc"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.change({"base": '"KOAc"'})  # a change to one value holds it
+        run.change(["base=KOAc"])
+        run.change({"base": ["KOAc"]})
 
 
 def test_values_that_are_written_alike_are_refused(tmp_path):
@@ -225,3 +233,180 @@ def test_only_nothing_and_everything_are_written_as_such():
         0.5: "50 %", 0.985: "98 %", 0.99: "99 %", 0.9901: "above 99 %", 1.0: "100 %",
     }  # fmt: skip
     assert {p: format_percent(p) for p in written} == written
+
+
+@pytest.mark.parametrize(
+    ("form", "same", "known", "written"),
+    [
+        ("20:90", [(20, 90), (20.0, 90)], {"kind": "range", "low": 20.0, "high": 90.0}, "20 to 90"),
+        (
+            "0:60:5",
+            [Steps(0.0, 60.0, 5.0)],
+            {"kind": "range", "low": 0.0, "high": 60.0, "step": 5.0},
+            "0 to 60, in steps of 5",
+        ),
+        (
+            "1e-4:0.1:log",
+            [stats.loguniform(1e-4, 0.1), stats.reciprocal(1e-4, 0.1)],
+            {"kind": "log", "low": 1e-4, "high": 0.1},
+            "0.0001 to 0.1, on a log scale",
+        ),
+        (
+            "-3:10:int",
+            [stats.randint(-3, 11)],
+            {"kind": "integer", "low": -3, "high": 10},
+            "-3 to 10, whole numbers",
+        ),
+        ("A, B", [["A", "B"], np.array(["A", "B"])], {"values": ["A", "B"]}, "A or B"),
+        ("4,2,0.5", [[4, 2, 0.5]], {"values": [4, 2, 0.5]}, "4 or 2 or 0.5"),
+        ("0,1,2", [range(3), np.arange(3)], {"values": [0, 1, 2]}, "0 or 1 or 2"),
+        (
+            "0:20000:int",
+            [range(20_001), range(20_000, -1, -1)],
+            {"kind": "integer", "low": 0, "high": 20_000},
+            "0 to 20000, whole numbers",
+        ),
+    ],
+)
+def test_a_side_is_the_same_by_every_door(form, same, known, written):
+    known = {"name": "x", "kind": "choice"} | known
+    sides = [Side.parse(f"x={form}"), *(Side.of("x", each) for each in [form, known, *same])]
+    for side in sides:
+        assert (side.as_dict(), str(side)) == (known, written)
+        assert side.is_ordered == (form != "A, B")
+        values = known.get("values", [known.get("low"), known.get("high")])
+        for value in values:
+            assert side.value(str(value)) == side.value(value) == value
+            assert type(side.value(value)) is type(value)
+        if known["kind"] != "choice":
+            assert side.ends == (known["low"], known["high"])
+            for beyond in (known["low"] - 1, known["high"] + 1):
+                with pytest.raises(ValueError, match=f"x must be {written.partition(', in')[0]}"):
+                    side.value(beyond)
+                assert side.value_or_other(str(beyond)) == beyond
+        gridded = side.rounded_to_grid()
+        if known["kind"] in ("integer", "choice") or "step" in known:
+            assert gridded is side
+        else:
+            # Three significant digits of the range: at least a hundred steps, at most a thousand.
+            assert gridded.as_dict() != known and len(gridded.bounds.grid) > 100
+            again = Side.of("x", gridded.as_dict())
+            assert again.bounds.grid.tolist() == gridded.bounds.grid.tolist()
+            levels = gridded.with_value_list()
+            assert levels.bounds == gridded.bounds.grid.tolist()
+            assert gridded.rounded_to_grid() is gridded
+    exact = Side.parse("x=0:1:any")
+    assert exact.rounded_to_grid() is exact and exact.with_value_list() is exact
+
+
+def test_a_list_of_steps_holds_whole_numbers_if_all_are():
+    whole, half = (Side.parse(f"x=0:2:{step}").with_value_list() for step in ("1", "0.5"))
+    assert whole.bounds == [0, 1, 2] and {type(value) for value in whole.bounds} == {int}
+    assert half.bounds == [0.0, 0.5, 1.0, 1.5, 2.0]
+
+
+def test_a_distribution_has_open_ends():
+    side = Side.of("x", stats.expon())
+    assert side.as_dict() == {"name": "x", "kind": "distribution", "low": 0.0, "high": None}
+    assert Side.of("n", stats.poisson(3)).kind == "integer"
+    assert side.rounded_to_grid() is side
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("5:5", "the low end must be below the high one, got 5:5; a value that is held is .* x=5"),
+        ("6:5", "the low end must be below the high one, got 6:5$"),
+        ("0:1:log", "a log scale has numbers above 0 only, got 0"),
+        ("-1:1:log", "a log scale has numbers above 0 only, got -1"),
+        ("0.5:3:int", "int needs whole numbers, got 0.5:3"),
+        ("0:3.5:int", "int needs whole numbers, got 0:3.5"),
+        ("0:1:0,5", "write the step with a point: 0.5|a decimal point is a point"),
+        ("0:1:2", "a step must be above 0, at most the length of the range"),
+        ("0:1:0", "a step must be above 0"),
+        ("0:1:fine", "must be log, int, any, periodic or a step must be a number, got 'fine'"),
+        ("0,5:1", "a decimal point is a point, not a comma, got '0,5:1'"),
+        ("20-90", "a range is written with a colon, 20:90, got '20-90'"),
+        ("2.5..9", "a range is written with a colon, 2.5:9, got '2.5..9'"),
+        ("A,,B", "a value is missing in the list"),
+        ("A,B,A", "a value is twice in the list"),
+        ("low:9", "an end of the range must be a number, got 'low'"),
+        ("0:nan", "an end of the range must be a finite number"),
+        ({"kind": "range", "low": 1}, "must have a kind of .* with low and high, or"),
+        ({"kind": "angle", "low": 1, "high": 2}, "must have a kind of"),
+        ({"kind": "choice", "values": "AB"}, "or the kind 'choice' with values"),
+        ({"kind": "log", "low": "a", "high": 2}, "low must be a number"),
+        (3.5, "must be a pair .* or a list, got 3.5"),
+        ([], "a value is missing in the list"),
+    ],
+)
+def test_what_is_no_side_is_refused(form, message):
+    for make in [Side.of, lambda name, form: Side.parse(f"{name}={form}")][
+        : 1 + (type(form) is str)
+    ]:
+        with pytest.raises(ValueError, match=f"x:? .*{message}"):
+            make("x", form)
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        *((3, 3.0), ("3", 3.0), (" -2.5e3 ", -2500.0), (np.float64(0.5), 0.5), ("+7", 7.0)),
+        ("3,5", "write 3.5"),
+        *(("1,234,5", "got '1,234,5'$"), ("1_000", "got '1_000'$"), ("", "got ''$")),
+        *((None, "got None"), ([1], r"got \[1\]"), (True, "got True")),
+        *(("5 kg", "write 5 without the unit"), ("00:01:30", "write 90 for seconds")),
+        *(("inf", "finite number, got inf"), (float("nan"), "finite number, got nan")),
+        ("<5 kg", "got '<5 kg'$"),
+    ],
+)
+def test_a_number_is_read_or_it_is_said_how_to_write_it(given, value):
+    if isinstance(value, float):
+        assert number(given, "heat") == value and type(number(given, "heat")) is float
+    else:
+        with pytest.raises(ValueError, match=f"heat must be a .*{value}"):
+            number(given, "heat")
+
+
+def test_values_of_a_list_are_found_by_their_type_first():
+    side = Side.choice("x", [1, "1.0", None, 2.5, 1e-5, " padded", '"quoted"'])
+    for value in side.bounds:
+        found = side.value(value)
+        assert found == value and type(found) is type(value)
+    assert side.value("1") is side.bounds[0] and side.value("1.0") == "1.0"
+    assert side.value("None") is None and side.value("0.00001") == 1e-5
+    assert side.value("2.50") == 2.5 and side.value("padded") == " padded"
+    for none in ("none", "3", "1e400", "quot"):
+        with pytest.raises(ValueError, match=re.escape(f"got {none!r}")):
+            side.value(none)
+    assert Side.choice("x", [True, 2]).value(True) is True
+    assert not side.is_ordered and side.value_or_other("anything") == "anything"
+    assert values_in("x", f"7,-2,+3,1e2,1e999,1_0,{'9' * 401}") == [
+        *(7, -2, 3, 100.0, "1e999", "1_0", "9" * 401)
+    ]
+    assert [type(each) for each in values_in("x", f"7,{'9' * 300}")] == [int, int]
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        *(
+            (1234567.0, 6, "1.23457e+06"),
+            (0.1 + 0.2, 6, "0.3"),
+            (2.0, 2, "2"),
+            (-1e-12, 1, "-1e-12"),
+        ),
+        *((-0.0, 6, "0"), (12, 1, "12"), (None, 6, "None"), ((1.0, 2.5), 6, "1 to 2.5")),
+        *(([3, 4, 5], 6, "3 to 5"), ([7], 6, "7"), (["A", 2.0], 6, "A, 2"), (2 / 3, 3, "0.667")),
+    ],
+)
+def test_values_are_written_with_so_many_digits(value, digits, text):
+    assert format_value(value, digits) == text
+
+
+def test_an_estimate_has_two_digits_of_its_standard_deviation():
+    for std, text in {
+        *((0.0123, "123.457"), (0.99, "123.46"), (1.0, "123.5"), (9.9, "123.5"), (10.0, "123")),
+        *((99.0, "123"), (100.0, "120"), (0.0, "123.457"), (float("inf"), "123.457")),
+    }:
+        assert format_estimate(123.4567891, std) == text

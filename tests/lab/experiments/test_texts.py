@@ -122,12 +122,12 @@ def test_names_of_people_may_be_as_long_as_other_texts(tmp_path, n):
 
 
 def test_long_cells_of_a_table_are_cut_and_columns_with_long_names_left_out(tmp_path):
-    table, names = tmp_path / "t.csv", ["a" * LONGEST, "b" * (LONGEST + 1)]
-    cells = ["c" * (LONGEST + 5), "short"]
+    table, names = tmp_path / "t.csv", ["a" * LONGEST, "b" * (LONGEST + 1), "odd\ufffe"]
+    cells = ["c" * (LONGEST + 5), "short", "short"]
     table.write_text(
         "\n".join([",".join(["x", "y", "text", *names]), f"0.5,1,{','.join([*cells, cells[1]])}"])
     )
-    with pytest.warns(UserWarning, match=r"1 columns of .* are left out: 'b{199}\.\.\.$"):
+    with pytest.warns(UserWarning, match=r"2 columns of .* are left out: 'b{199}\.\.\."):
         run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="y", data=table)
     (entry,) = Experiment(run.path).history()
     assert entry["measured"] == {"text": cells[0][:LONGEST], names[0]: "short"}

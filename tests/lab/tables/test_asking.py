@@ -517,3 +517,41 @@ def test_of_many_features_only_pairs_of_the_most_important_have_a_function(monke
     model.fit(groups, answers, np.full(40, 1e-6))
     assert model._paired == [(1, 2), (1, 4), (2, 4)]
     assert np.corrcoef(model.rows(), y)[0, 1] > 0.95
+
+
+def test_a_feature_of_two_values_parts_a_table_into_two_groups():
+    town = np.array(["A", "B"] * 20, dtype=object)
+    table = MemoryTable({"town": town}, np.zeros(40))
+    oracle = NoisyAverages(np.zeros(40), 0.1)
+    asking = _Asking(table, oracle, 5, 50, 1.0, None, np.random.default_rng(0), lambda: None)
+    parts = [asking.get_group(inside).rows for inside in asking.random_partition(8)]
+    assert sorted(map(tuple, parts)) == [tuple(range(0, 40, 2)), tuple(range(1, 40, 2))]
+
+
+def test_a_search_without_a_budget_for_any_group_ends_in_words():
+    table, y = mixed()
+
+    class Spent(NoisyAverages):
+        def affords(self, rows):
+            return False
+
+    with pytest.raises(ValueError, match="no group of the table could answer a question"):
+        search_by_asking(table, Spent(y, 0.1), 10, 40)
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_search_stops_once_the_best_group_is_surely_the_best(minimize):
+    """Of two towns with exact answers; with noise as large as their distance it goes on."""
+    town = np.array(["A", "B"] * 60, dtype=object)
+    y = np.where(town == "B", -4.0 if minimize else 4.0, 0.0)
+    table = MemoryTable({"town": town}, np.zeros(120))
+    n_asked = []
+    for noise, within in ((1e-3, 0.5), (1e-3, None), (30.0, 0.5)):
+        oracle = NoisyAverages(y, noise)
+        found = search_by_asking(table, oracle, 20, 24, within=within, minimize=minimize)
+        assert found.enough == (noise < 1.0 and within is not None)
+        n_asked.append(found.n_answers)
+        if noise < 1.0:
+            assert_array_equal(np.sort(found.group.rows), np.arange(1, 120, 2))
+            assert abs(found.mean[found.index] - y.sum() / 60) < 0.05
+    assert n_asked[0] < min(n_asked[1:]) <= max(n_asked) <= 24

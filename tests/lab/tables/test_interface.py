@@ -174,3 +174,15 @@ def test_the_end_with_fewest_digits_keeps_out_what_is_below(scale):
             with localcontext(prec=digits_of(written) - 1 or 1, rounding=ROUND_FLOOR):
                 shorter = +Decimal(low)
             assert digits_of(written) == 1 or shorter <= Decimal(below)
+    assert shortest(0.3, 0.1 + 0.2) == 0.1 + 0.2  # sixteen digits would be 0.3
+
+
+def test_a_column_has_at_most_so_many_categories(monkeypatch):
+    monkeypatch.setattr("skgpb.lab.tables.memory.MOST_LABELS", 4)
+    for n in (3, 4):
+        column = np.array([*map(str, range(n))] * 10, dtype=object)
+        if n < 4:
+            assert MemoryTable({"t": column}, np.arange(10.0 * n)).levels[0].n_values == 3
+        else:
+            with pytest.raises(ValueError, match="column 't' has 4 categories, at most 4"):
+                MemoryTable({"t": column}, np.arange(10.0 * n))

@@ -741,6 +741,9 @@ def test_a_condition_is_judged_by_the_rows_that_it_alone_keeps_out(seed):
             expected = t.sf(gap / standard_error(parts[some], groups[some]), few - 1)
         p_values[end] = fitted._p_value(inside, kept_out, 0.05)
         assert p_values[end] == pytest.approx(expected)
+    # A single row that is better than those inside is too few for a test as well.
+    better = np.array([np.where(n_out > 0, y, -np.inf).argmax()])
+    assert fitted._p_value(inside, better, 0.05) == np.inf
     units = [{end} for end in sorted(fitted.ends)]
     worst = max(sorted(fitted.ends), key=p_values.get)
     for level in (p_values[worst], np.inf):
@@ -853,3 +856,24 @@ def test_the_runner_up_has_few_rows_in_common_and_a_real_evidence():
         assert (found is None) == (expected is None)
         if found is not None:
             assert_array_equal(table.rows(found), expected)
+
+
+@pytest.mark.parametrize("n_permutations", [1, 48, 49, 99])
+def test_a_p_value_is_the_share_of_permuted_tables_with_as_much_evidence(
+    monkeypatch, n_permutations
+):
+    """After ten more than a significant result may have, no more tables are searched."""
+    rng = np.random.default_rng(n_permutations)
+    table, y = MemoryTable({"x": np.arange(8.0)}, np.arange(8.0)), np.arange(8.0)
+    enough = 10 + (n_permutations + 1) // round(1 / LEVEL)
+    for share in (0.0, 0.05, 0.5, 1.0):
+        as_much = (rng.random(n_permutations) < share).tolist()
+        found = iter([SimpleNamespace(most_evidence=2.0 + each) for each in as_much])
+        monkeypatch.setattr(verdict, "search_rows", lambda *given, found=found: next(found))
+        result = verdict._p_value(table, y, 2, 3.0, np.arange(8), rng, n_permutations)
+        until = next((n for n in range(n_permutations) if sum(as_much[: n + 1]) == enough), None)
+        if until is None:
+            expected = (sum(as_much) + 1) / (n_permutations + 1), n_permutations, sum(as_much)
+        else:
+            expected = enough / (until + 1), until + 1, enough
+        assert result == expected
