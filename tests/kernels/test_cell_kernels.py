@@ -129,6 +129,19 @@ def test_fast_path_equals_generic_path(kernel, d):
     assert_allclose(kernel.noise_diag(X), noise, rtol=0, atol=1e-13 * scale)
 
 
+@pytest.mark.parametrize("base", GENERIC_BASES[::2])
+def test_covariances_of_cells_and_points_are_means_over_representatives(base):
+    kernel, cells = CellAverage(base, 3), cells_and_points(2)
+    points = boxes_from_points(np.random.default_rng(2).random((4, 2)))
+    for several, others in ((cells, points), (points, cells), (points, points)):
+        sets = [
+            [representatives(*np.split(box, 2), 3) for box in each] for each in (several, others)
+        ]
+        expected = [[base(A, B).mean() for B in sets[1]] for A in sets[0]]
+        assert_allclose(kernel.generic(several, others), expected, rtol=0, atol=1e-12)
+        assert_allclose(kernel(several, others), expected, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(("kernel", "d"), AVERAGES + INTEGRALS)
 def test_gaussian_cells_are_the_noiseless_covariance(kernel, d):
     X = cells_and_points(d)

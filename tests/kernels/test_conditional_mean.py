@@ -259,6 +259,28 @@ def test_model_noise_estimates_the_true_error(N, scatter, scale):
     assert min(ratios) > 0.3 and max(ratios) < 3.0
 
 
+def test_the_error_is_that_of_predictions_of_each_pair_by_the_others():
+    base, N, lam = 1.3 * RBF([0.4, 0.9]), 25, 2e-3
+    X, A = pairs(N, seed=2, scatter=0.3)
+    operator = fixed(base, X, A, lam).operator_
+    K, distance = base(X), np.linalg.norm((A[:, None] - A) / A.std(axis=0), axis=2)
+    near = np.argmin(distance + np.diag(np.full(N, np.inf)), axis=1)
+    R = np.eye(N)  # residuals by pairs: each pair less its prediction
+    for j in range(N):
+        rest = np.delete(np.arange(N), j)
+        gram = ELL(A[rest]) + N * lam * np.eye(N - 1)
+        R[j, rest] -= np.linalg.solve(gram, ELL(A[rest], A[[j]]))[:, 0]
+    total = np.mean([r @ K @ r for r in R])
+    product = np.mean([R[j] @ K @ R[near[j]] for j in range(N)])
+    u = np.mean([-R[j, near[j]] - R[near[j], j] for j in range(N)])
+    share = np.mean((R**2).sum(axis=1) - 1.0)
+    expected = max((product + u * total) / (1.0 + max(u, 0.0)), total * share / (1.0 + share))
+    assert operator.error(base) == pytest.approx(expected, rel=1e-6)
+    scatter = (operator.leave_one_out_residuals(X) ** 2).mean(axis=0)
+    assert_allclose(scatter, ((R @ X) ** 2).mean(axis=0), rtol=1e-6)
+    assert_allclose(operator.errors(X), scatter * share / (1.0 + share), rtol=1e-6)
+
+
 def test_model_noise_has_the_units_of_the_prior():
     kernel = ConditionalMean(RBF(0.3), X1, A1)
     big = clone(kernel).set_params(base=9.0 * RBF(0.3))

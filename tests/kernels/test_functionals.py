@@ -137,6 +137,17 @@ def test_a_list_does_what_a_plain_list_does(name, one_by_one, largest, seed):
         ours[n]
 
 
+@pytest.mark.parametrize("n", [1, 5])
+def test_embeddings_of_one_kernel_are_not_those_of_another(n):
+    functionals = Functionals.of_rows(POOL[:n])
+    found = []
+    for scale in (0.3, 0.9, 0.3):
+        evaluator = evaluator_of(LowRank(RBF(scale), POOL, 1e-13, max_rank=60), 2)
+        for _ in range(2):  # with and without a cache
+            found.append(functionals.covariance(functionals, evaluator))
+            assert_allclose(found[-1], RBF(scale)(POOL[:n]), atol=1e-6)
+
+
 def test_lists_with_wrong_offsets_are_refused():
     rows = POOL[:4]
     Functionals.between(rows, np.array([0, 1, 4]))

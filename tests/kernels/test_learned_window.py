@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import (
+    NARROWEST,
     RidgeScatter,
     embedding_loss,
     learned_conditional,
@@ -75,6 +76,24 @@ def test_moments_after_clipping_equal_simulation():
     x = np.clip(h + noise, [0.0, -np.inf], [1.0, np.inf])
     np.testing.assert_allclose(mean, x.mean(axis=0), atol=4e-3)
     np.testing.assert_allclose(variance, x.var(axis=0), atol=4e-3)
+
+
+def test_what_is_clipped_for_certain_keeps_the_narrowest_variance():
+    scatter = RidgeScatter(*pairs(100))
+    scatter.tau, scatter.faces = np.array([0.5, 0.5]), np.array([[0.0, 0.0], [1.0, 1.0]])
+    mean, variance = scatter._moments(np.array([[-60.0, 61.0]]))
+    np.testing.assert_allclose(mean, [[0.0, 1.0]], atol=1e-9)
+    np.testing.assert_allclose(variance, (0.5 * NARROWEST) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("operator", ["window", "auto"])
+def test_two_pairs_are_enough_for_a_window_and_one_is_not(operator):
+    X, A = np.array([[0.2], [0.9]]), np.array([[0.1], [0.8]])
+    kernel = learned_conditional(X, A, operator, None)
+    assert isinstance(kernel, WindowMean if operator == "window" else (WindowMean, ConditionalMean))
+    assert np.isfinite(kernel.set_params(base=RBF(0.5))(kernel.queries(A))).all()
+    with pytest.raises(ValueError, match="one pair is too few"):
+        learned_conditional(X[:1], A[:1], operator, None)
 
 
 def test_a_given_scale_is_taken_and_clipped():

@@ -149,6 +149,8 @@ def test_wrong_rows_are_named():
         kernel([[0.1, 0.2, 0.0], [0.1, 0.2, 3.0]])
     with pytest.raises(ValueError, match="3 columns"):
         kernel([[0.1, 0.2]])
+    with pytest.raises(ValueError, match=r"X must hold rows \[point, number of a set\], 3 columns"):
+        kernel.evaluator(2)
 
 
 @pytest.mark.parametrize("row", [[0.1, 0.2, 3.0], [0.1, 0.2, 0.5], [0.1, 0.2, -3.0], [0.1, 0.2]])

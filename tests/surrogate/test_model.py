@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -131,6 +132,35 @@ def test_a_snapshot_is_a_model_that_goes_on_alike():
     one, other = played(model, x[40:], y[40:]), played(restored, x[40:], y[40:])
     rows = np.linspace(0.0, 1.0, 9)[:, None]
     assert_allclose(one.process.moments(rows), other.process.moments(rows), rtol=1e-7)
+
+
+def test_a_snapshot_whose_answers_are_not_those_of_the_process_is_refused():
+    x, y = answers(12)
+    model = played(ours(), x, y)
+    restore(ours(), snapshot_of(model))
+    for change in (
+        lambda samples: samples.alpha.append(0.1),
+        lambda samples: samples.functional.__setitem__(-1, 0),
+        lambda samples: samples.functional.__setitem__(-1, 12),
+        lambda samples: samples.values.add(12),
+    ):
+        wrong = played(ours(), x, y)
+        change(wrong.samples)
+        with pytest.raises(ValueError, match="samples are not of 12 functionals"):
+            restore(ours(), snapshot_of(wrong))
+    outlying = replace(model.refit().found, outliers={12: 9.0})
+    with pytest.raises(ValueError, match="samples are not of 12 functionals"):
+        restore(ours().after([outlying]), snapshot_of(model))
+
+
+def test_a_run_goes_on_from_what_it_learned_last():
+    x, y = answers(60)
+    first = played(ours(), x[:20], y[:20]).refit()
+    last = played(first, x[20:], y[20:]).refit()
+    again = ours().after([first.found, last.found])
+    assert again.found is last.found and again.n_learned == 2
+    assert_allclose(again.process.kernel.theta, last.process.kernel.theta, rtol=1e-12)
+    assert again.samples.factors == last.samples.factors
 
 
 def test_learned_values_come_back_from_a_log():

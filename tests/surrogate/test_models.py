@@ -284,6 +284,27 @@ def test_an_effect_of_blocks_stays_in_units_of_f():
     assert_array_equal(thetas[:, 0], 0.0)
 
 
+def test_answers_of_a_block_covary_by_its_effect():
+    _, X, y, _ = answered()
+    strata, found = np.arange(len(y)) % 3, []  # the first answers are of no block
+    samples = ScaledSamples(np.arange(len(y)), y, np.full(len(y), np.nan))
+    prior = Prior(np.append(default_prior(BOX).center, 0.0), np.ones(3))
+    for levels in (0 * strata, strata):
+        gp = GaussianProcess(RandomEffect(default_kernel(BOX), 0.7, (1e-3, 1e3)), 1)
+        for x, value, level in zip(X, y, levels, strict=True):
+            gp.observe(x[np.newaxis], float(value), 0.05, int(level))
+        with mock.patch(
+            "skgpb.surrogate.models.log_density_of_answers", side_effect=log_density_of_answers
+        ) as density:
+            Models.around(gp, samples, prior, None, 0.05)
+        found.append(np.array([call.args[0] for call in density.call_args_list]))
+    together = (strata[:, np.newaxis] == strata) & (strata > 0)
+    effect = (found[1] - found[0])[:, together]
+    assert (effect > 0.0).all()
+    assert_allclose(effect, np.tile(effect[:, :1], together.sum()), rtol=1e-9)
+    assert_allclose(found[1][:, ~together], found[0][:, ~together])
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_chosen_models_are_quantiles_in_the_order_of_the_noise(seed):
     weights = np.random.default_rng(seed).dirichlet(np.full(12, 0.3)).reshape(4, 3) * 0.7
