@@ -259,6 +259,32 @@ def test_model_noise_estimates_the_true_error(N, scatter, scale):
     assert min(ratios) > 0.3 and max(ratios) < 3.0
 
 
+def test_model_noise_is_that_of_predictions_of_left_out_pairs():
+    for scatter, ridge in ((0.0, 1e-2), (0.2, 1e-3), (0.2, 1e-7)):
+        X, A = pairs(40, 5, scatter)
+        k = 1.3 * RBF(0.6)
+        operator = ConditionalMeanOperator(X, A, ELL, ridge, None, k)
+        K, n = ELL(A), len(A)
+        weights = np.zeros((n, n))  # of each other pair in the prediction of a pair left out
+        for j in range(n):
+            rest = np.arange(n) != j
+            inner = K[np.ix_(rest, rest)] + n * ridge * np.eye(n - 1)
+            weights[j, rest] = np.linalg.solve(inner, K[rest, j])
+        residual = np.eye(n) - weights
+        scaled = A / A.std(axis=0)
+        apart = ((scaled[:, None] - scaled) ** 2).sum(axis=2) + np.diag(np.full(n, np.inf))
+        near = apart.argmin(axis=1)
+        products = residual @ k(X) @ residual.T
+        every, beside = np.trace(products) / n, products[np.arange(n), near].mean()
+        u = np.mean(weights[np.arange(n), near] + weights[near, np.arange(n)])
+        share = (weights**2).sum(axis=1).mean()
+        by_neighbours = (beside + u * every) / (1.0 + u)
+        expected = max(by_neighbours, every * share / (1.0 + share))
+        assert_allclose(operator.error(k), expected, rtol=1e-5)
+        of_targets = ((residual @ X) ** 2).mean(axis=0) * share / (1.0 + share)
+        assert_allclose(operator.errors(X), of_targets, rtol=1e-5)
+
+
 def test_model_noise_has_the_units_of_the_prior():
     kernel = ConditionalMean(RBF(0.3), X1, A1)
     big = clone(kernel).set_params(base=9.0 * RBF(0.3))
