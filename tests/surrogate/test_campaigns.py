@@ -247,6 +247,18 @@ def test_models_follow_each_answer_and_pending_queries_are_sure():
     assert earlier.models(model).moments(NEW_X[3:]) != pytest.approx(before.moments(NEW_X[3:]))
 
 
+def test_repeated_answers_count_as_those_right_beside_each_other():
+    y = np.r_[NEW_Y, NEW_Y[0] + 0.3, NEW_Y[1] - 0.2, 1.6]
+    again, earlier = np.array([0, 1, 0]), campaigns(OLD_Y)
+    for noise in (None, 0.04):
+        found = []
+        for beside in (0.0, 1e-7 * np.array([[1.0], [1.0], [2.0]])):
+            model = model_of_answers(np.vstack([NEW_X, NEW_X[again] + beside]), y, noise)
+            found.append(earlier._fit(model).probabilities)
+            assert len(model.process.observed) == (4 if len(found) == 1 else 7)
+        assert found[0] == pytest.approx(found[1], abs=1e-5)
+
+
 def test_a_campaign_in_other_units_counts_and_one_that_contradicts_does_not():
     alike = 3.0 - 0.2 * (OLD_Y[::3] - 300.0)
     for y, off in ((alike, False), (np.array([2.0, -1.0, 2.0, -1.0]), True)):
