@@ -550,3 +550,13 @@ def test_averages_of_gaussians_do_not_depend_on_where_boxes_lie(make):
     assert_allclose(gradient, near_gradient, rtol=0, atol=1e-12)
     assert_allclose(kernel(boxes, boxes), near, rtol=0, atol=1e-12)
     assert np.linalg.eigvalsh(K).min() > -1e-12
+
+
+def test_points_have_the_same_covariances_with_boxes_as_among_them():
+    corners = np.random.default_rng(4).random((6, 2))
+    rows = np.hstack([corners, corners + 0.3 * np.array([[0], [1], [1], [0], [1], [0]])])
+    points = rows[[0, 3, 5]]
+    for kernel in (CellAverage(Matern(0.4, nu=1.5), 3), CellIntegral(Matern(0.4, nu=1.5), 6)):
+        K = kernel.generic(rows)
+        assert_allclose(kernel.generic(rows, points), K[:, [0, 3, 5]], rtol=1e-12)
+        assert_allclose(kernel.generic(points, rows), K[[0, 3, 5]], rtol=1e-12)

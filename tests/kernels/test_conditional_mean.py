@@ -259,26 +259,30 @@ def test_model_noise_estimates_the_true_error(N, scatter, scale):
     assert min(ratios) > 0.3 and max(ratios) < 3.0
 
 
-def test_the_error_is_that_of_predictions_of_each_pair_by_the_others():
-    base, N, lam = 1.3 * RBF([0.4, 0.9]), 25, 2e-3
-    X, A = pairs(N, seed=2, scatter=0.3)
-    operator = fixed(base, X, A, lam).operator_
-    K, distance = base(X), np.linalg.norm((A[:, None] - A) / A.std(axis=0), axis=2)
-    near = np.argmin(distance + np.diag(np.full(N, np.inf)), axis=1)
-    R = np.eye(N)  # residuals by pairs: each pair less its prediction
-    for j in range(N):
-        rest = np.delete(np.arange(N), j)
-        gram = ELL(A[rest]) + N * lam * np.eye(N - 1)
-        R[j, rest] -= np.linalg.solve(gram, ELL(A[rest], A[[j]]))[:, 0]
-    total = np.mean([r @ K @ r for r in R])
-    product = np.mean([R[j] @ K @ R[near[j]] for j in range(N)])
-    u = np.mean([-R[j, near[j]] - R[near[j], j] for j in range(N)])
-    share = np.mean((R**2).sum(axis=1) - 1.0)
-    expected = max((product + u * total) / (1.0 + max(u, 0.0)), total * share / (1.0 + share))
-    assert operator.error(base) == pytest.approx(expected, rel=1e-6)
-    scatter = (operator.leave_one_out_residuals(X) ** 2).mean(axis=0)
-    assert_allclose(scatter, ((R @ X) ** 2).mean(axis=0), rtol=1e-6)
-    assert_allclose(operator.errors(X), scatter * share / (1.0 + share), rtol=1e-6)
+def test_model_noise_is_that_of_predictions_of_left_out_pairs():
+    for scatter, ridge in ((0.0, 1e-2), (0.2, 1e-3), (0.2, 1e-7)):
+        X, A = pairs(40, 5, scatter)
+        k = 1.3 * RBF(0.6)
+        operator = ConditionalMeanOperator(X, A, ELL, ridge, None, k)
+        K, n = ELL(A), len(A)
+        weights = np.zeros((n, n))  # of each other pair in the prediction of a pair left out
+        for j in range(n):
+            rest = np.arange(n) != j
+            inner = K[np.ix_(rest, rest)] + n * ridge * np.eye(n - 1)
+            weights[j, rest] = np.linalg.solve(inner, K[rest, j])
+        residual = np.eye(n) - weights
+        scaled = A / A.std(axis=0)
+        apart = ((scaled[:, None] - scaled) ** 2).sum(axis=2) + np.diag(np.full(n, np.inf))
+        near = apart.argmin(axis=1)
+        products = residual @ k(X) @ residual.T
+        every, beside = np.trace(products) / n, products[np.arange(n), near].mean()
+        u = np.mean(weights[np.arange(n), near] + weights[near, np.arange(n)])
+        share = (weights**2).sum(axis=1).mean()
+        by_neighbours = (beside + u * every) / (1.0 + u)
+        expected = max(by_neighbours, every * share / (1.0 + share))
+        assert_allclose(operator.error(k), expected, rtol=1e-5)
+        of_targets = ((residual @ X) ** 2).mean(axis=0) * share / (1.0 + share)
+        assert_allclose(operator.errors(X), of_targets, rtol=1e-5)
 
 
 def test_model_noise_has_the_units_of_the_prior():

@@ -281,3 +281,25 @@ def test_clipped_points_are_expected_beyond_their_face():
     a = (3.0 - h[clipped, 0]) / scatter.tau[0]
     expected = truncnorm.mean(a, np.inf, loc=h[clipped, 0], scale=scatter.tau[0])
     np.testing.assert_allclose(imputed[clipped, 0], expected, rtol=0.02)
+
+
+def test_scatter_is_that_of_residuals_and_of_what_lies_beyond_the_faces():
+    X, A = pairs(150, clip=True)
+    for sign in (1.0, -1.0):
+        scatter = RidgeScatter(sign * X, A)
+        h = (scatter.operator.weights(A) @ scatter._targets) * scatter.spread + scatter.center
+        h, tau = h[:, 0], scatter.tau[0]
+        low, high = scatter.faces[:, 0]
+        below, above = sign * X[:, 0] <= low, sign * X[:, 0] >= high
+        assert below.any() and above.any()
+        ends = np.where(above, (high - h) / tau, -np.inf), np.where(below, (low - h) / tau, np.inf)
+        imputed = (scatter._targets * scatter.spread + scatter.center)[:, 0]
+        mean, variance = truncnorm.stats(*ends, loc=h, scale=tau)
+        clipped = below | above
+        beyond = np.where(above, mean - high, low - mean)[clipped]
+        found = np.where(above, imputed - high, low - imputed)[clipped]
+        np.testing.assert_allclose(found, beyond, rtol=0.05)
+        residuals = scatter.operator.leave_one_out_residuals(scatter._targets)[:, 0]
+        residuals = residuals * scatter.spread[0]
+        expected = np.mean(residuals**2 + np.where(clipped, variance, 0.0))
+        assert tau**2 == pytest.approx(expected, rel=0.02)

@@ -184,6 +184,84 @@ def test_moments_are_those_of_the_dense_reference_also_with_pending_queries():
         assert found.moments(WHERE, cov=True)[1] == pytest.approx(cov, abs=1e-8)
 
 
+def compare_with_the_average_over_all_models(noise, monkeypatch):
+    earlier, model = campaigns(OLD_Y), model_of_answers(NEW_X, NEW_Y, noise)
+    model.process.set_units(0.4, 2.5)
+    fit, (center, scale) = earlier._fit(model), (NEW_Y.mean(), NEW_Y.std())
+    assert fit.units == pytest.approx((center, scale))
+    means, variances, noises = [], [], []
+    for (shape, correlation), shares in zip(fit.nodes, fit.probabilities, strict=True):
+        for (j, k), share in np.ndenumerate(shares):
+            member = Member(1.0, correlation, np.exp(AMPLITUDES[k]), np.exp(fit.levels[j]))
+            one = CampaignProcess(
+                shape, [member], fit.units, fit.observed, fit.merged, (), np.empty(0)
+            )
+            mean, std = one.moments(WHERE, std=True) if share > 1e-9 else (WHERE[:, 0],) * 2
+            means.append(mean), variances.append(std**2), noises.append(member.noise * scale**2)
+    weights = fit.probabilities.ravel()
+    mean = weights @ means
+    variance = weights @ variances + weights @ (np.array(means) - mean) ** 2
+    level = weights @ noises if noise is None else noise
+    found = earlier.models(model)
+    assert len(fit.levels) == (len(NOISES) if noise is None else 1)
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert np.all(np.abs(found.moments(WHERE) - mean) < 0.1 * np.sqrt(variance))
+    assert found.noise == pytest.approx(level, rel=0.4)
+    monkeypatch.setattr("skgpb.surrogate.campaigns.KEPT_SHARE", 1.0 - 1e-7)
+    monkeypatch.setattr("skgpb.surrogate.campaigns.N_KEPT", 10**6)
+    every = campaigns(OLD_Y).models(model)
+    assert every.moments(WHERE) == pytest.approx(mean, abs=1e-4)
+    assert every.moments(WHERE, std=True)[1] == pytest.approx(np.sqrt(variance), rel=3e-3)
+    assert every.noise == pytest.approx(level, rel=1e-4)
+    in_units = every.scaled_moments(WHERE)
+    assert in_units[0] == pytest.approx((mean - 0.4) / 2.5, abs=1e-4)
+    assert in_units[1] == pytest.approx(variance / 2.5**2, rel=6e-3)
+
+
+def test_the_average_is_that_over_all_models_but_improbable_ones(monkeypatch):
+    for noise in (None, 0.04):
+        with monkeypatch.context() as patch:
+            compare_with_the_average_over_all_models(noise, patch)
+
+
+def test_units_of_all_answers_are_units_of_the_prediction():
+    for n in (0, 1, 4):
+        moments = []
+        for unit in (1.0, 1000.0):
+            model = model_of_answers(NEW_X[:n], unit * NEW_Y[:n])
+            moments.append(campaigns(unit * OLD_Y).models(model).moments(WHERE, std=True))
+        assert moments[1][0] == pytest.approx(1000.0 * moments[0][0], rel=1e-6)
+        assert moments[1][1] == pytest.approx(1000.0 * moments[0][1], rel=1e-6)
+        # Until the answers have a scale, it is about that of the earlier campaign.
+        assert n > 1 or np.all(np.abs(np.log(moments[0][1] / OLD_Y.std())) < 1.5)
+
+
+def test_models_follow_each_answer_and_pending_queries_are_sure():
+    earlier, model = campaigns(OLD_Y), model_of_answers(NEW_X[:3], NEW_Y[:3])
+    before = earlier.models(model)
+    assert earlier.models(model) is before
+    asked = earlier.models(model, [WHERE[2:]], np.array([1e-6]))
+    assert asked.moments(WHERE[2:]) == pytest.approx(before.moments(WHERE[2:]), rel=1e-6)
+    std, left = (each.moments(WHERE[2:], std=True)[1] for each in (before, asked))
+    assert left < std
+    model.observe(NEW_X[3:], float(NEW_Y[3]))
+    earlier.update(model)
+    assert earlier.n_with == 4
+    assert earlier.models(model).moments(NEW_X[3:]) != pytest.approx(before.moments(NEW_X[3:]))
+
+
+def test_repeated_answers_count_as_those_right_beside_each_other():
+    y = np.r_[NEW_Y, NEW_Y[0] + 0.3, NEW_Y[1] - 0.2, 1.6]
+    again, earlier = np.array([0, 1, 0]), campaigns(OLD_Y)
+    for noise in (None, 0.04):
+        found = []
+        for beside in (0.0, 1e-7 * np.array([[1.0], [1.0], [2.0]])):
+            model = model_of_answers(np.vstack([NEW_X, NEW_X[again] + beside]), y, noise)
+            found.append(earlier._fit(model).probabilities)
+            assert len(model.process.observed) == (4 if len(found) == 1 else 7)
+        assert found[0] == pytest.approx(found[1], abs=1e-5)
+
+
 def test_a_campaign_in_other_units_counts_and_one_that_contradicts_does_not():
     alike = 3.0 - 0.2 * (OLD_Y[::3] - 300.0)
     for y, off in ((alike, False), (np.array([2.0, -1.0, 2.0, -1.0]), True)):

@@ -548,3 +548,24 @@ def test_default_prior_and_prediction_without_data():
     )
     base = ConditionalMeanProcess(None, WindowMean(RBF(0.2), scale=0.3))
     assert base.predict([[0.0]]).shape == (1,) and base.kernel_.base == RBF(0.2)
+
+
+def test_learning_from_some_answers_is_learning_without_the_others(monkeypatch):
+    rng = np.random.default_rng(2)
+    A = rng.uniform(size=(30, 1))
+    pairs = ConditionalMean(RBF(0.3), A + 0.1 * rng.normal(size=A.shape), A)
+    queries, points = rng.uniform(size=(12, 1)), rng.uniform(size=(9, 1))
+    z, y = np.sin(6.0 * queries[:, 0]), np.sin(6.0 * points[:, 0])
+    some = np.array([0, 3, 4, 8, 11, 12, 15, 19, 20])
+    found = []
+    for q, p in ((slice(None), slice(None)), (some[some < 12], some[some >= 12] - 12)):
+        process = ConditionalMeanProcess(
+            1.0 * RBF(0.3), pairs, alpha=1e-3, optimizer="fmin_l_bfgs_b"
+        )
+        process.condition_query(queries[q], z[q]).condition_point(points[p], y[p])
+        with monkeypatch.context() as patch:
+            if isinstance(q, slice):
+                patch.setattr("skgpb.surrogate.learning.random_subsample", lambda n, before: some)
+            found.append(process.learn().kernel_.theta)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-3)
+    assert np.abs(found[1] - np.log([1.0, 0.3])).max() > 0.05

@@ -341,7 +341,8 @@ def test_noise_that_goes_in_proportion_is_learned_as_one_number():
     ],
 )
 def test_kernels_by_default_are_in_units_of_the_box(kernel_of):
-    bounds = np.array([[0.0, 1.0], [-1.0, 2.0]])
-    units, x = np.array([1e3, 1e-2]), np.random.default_rng(0).random((5, 2))
-    expected, found = (kernel_of(each) for each in (bounds, bounds * units[:, None]))
-    assert_allclose(found(x * units), expected(x), rtol=1e-9)
+    for d in (1, 2):
+        bounds = np.array([[0.0, 1.0], [-1.0, 2.0]])[:d]
+        units, x = np.array([1e3, 1e-2])[:d], np.random.default_rng(0).random((5, d))
+        expected, found = (kernel_of(each) for each in (bounds, bounds * units[:, None]))
+        assert_allclose(found(x * units), expected(x), rtol=1e-9)
