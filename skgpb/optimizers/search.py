@@ -35,6 +35,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, ov
 
 import numpy as np
 from scipy.special import log_ndtr
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
@@ -53,6 +54,7 @@ from skgpb.optimizers._feasibility import (
     Feasibility,
     NumberWithinEnds,
     SuccessProbabilities,
+    Utility,
     YesOrNo,
     check_kinds,
     check_spelling,
@@ -63,6 +65,7 @@ from skgpb.optimizers._feasibility import (
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._files import restore, snapshot_of
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
+from skgpb.optimizers._goals import Front, GoalImprovement, Goals, checked_goals
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs, check_settings
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._places import SideLengths
@@ -87,7 +90,8 @@ from skgpb.surrogate.campaigns import (
     shapes_alone,
     shapes_of_campaign,
 )
-from skgpb.surrogate.model import Diagnosis
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.model import Diagnosis, Model
 from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.pairs import pending_downdate
 from skgpb.utils.locks import locked, reading_log
@@ -95,6 +99,7 @@ from skgpb.utils.progress import log_step
 from skgpb.utils.typing import (
     Bounds,
     Costs,
+    Directions,
     EarlierAnswers,
     Limits,
     Outcomes,
@@ -104,6 +109,7 @@ from skgpb.utils.typing import (
     Settings,
     SupportsArray,
     Told,
+    Values,
 )
 from skgpb.utils.validation import (
     MOST_POINTS,
@@ -270,6 +276,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         posterior = self._round(list(self.run_.pending))
         settings, targets = self._settings, self.targets_.rows
         feasibility = self._feasibility(expecting=True)
+        improvement = self._goal_improvement(feasibility, expecting=True)
+        if improvement is not None:
+            values = improvement.log_values(settings) + feasibility.log_weights(settings)
+            values = values - np.log(posterior.cost)
+            return posterior, feasibility.mask_hopeless(values, settings)
         round = feasibility.weight_round(posterior, settings, targets)
         return round, feasibility.mask_hopeless(self._scores(round), settings)
 
@@ -311,6 +322,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         first ``n_failures`` failures count; None stands for all.
         """
 
+    def _models_of_goals(self) -> list[Model]:
+        """Return the models of the reward and of the further goals that were measured."""
+        return [self._model]
+
+    def _goal_improvement(
+        self, feasibility: Feasibility, expecting: bool = False
+    ) -> GoalImprovement | None:
+        """Return the expected improvement of the volume that the answers dominate.
+
+        It replaces the rule. None without several goals, or before each goal was measured. With
+        ``expecting`` the models are given the expected answers to the queries being evaluated.
+        """
+        return None
+
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
         free = self._apart_from_pending(self._free_slots(len(values)), values)
@@ -335,6 +360,16 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _seeks_simple_regret(self) -> bool:
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
+
+    @property
+    def _has_goals(self) -> bool:
+        """True if there are goals beside the reward."""
+        return bool(getattr(self._params, "goals", None))
+
+    @property
+    def _only_result_counts(self) -> bool:
+        """True if only the recommendation, or the front of several goals, counts."""
+        return self._seeks_simple_regret or self._has_goals
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that ``ask`` may return; None for all.
@@ -375,7 +410,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         ``slots`` are those that ``ask`` may return, and ``values`` (n_queries,) all scores. Queries
         whose score is -inf do not count. All slots if the rewards of queries count.
         """
-        simple = self._seeks_simple_regret
+        simple = self._only_result_counts
         rewards_count = self._unit_of_scores == "value" and not simple
         if slots is None or rewards_count or not self.run_.evaluating:
             return slots
@@ -492,7 +527,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.has_lists)
         learned = run.params.kernel is None
-        return separate and learned and self._seeks_simple_regret and self._is_observable
+        return separate and learned and self._only_result_counts and self._is_observable
 
     def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -518,19 +553,21 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _is_exhausted(self) -> bool:
-        """True if every feasible query has an exact answer and only the recommendation counts."""
+        """True if every feasible query has an exact answer and only the result counts."""
         if not (
-            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
+            self._only_result_counts and self._is_observable and not self._cache.queries.follows
         ):
             return False
         space, rows = self.run_.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(expecting=True).hopeless_mask(rows)
-        observed = self._model.process.observed
-        if len(observed) < left.sum() or self._model.diagnosis.noise != "none":
-            return False
-        return bool(membership_mask(rows[left], observed.rows).all())
+        left = rows[~self._feasibility(expecting=True).hopeless_mask(rows)]
+        return all(
+            len(model.process.observed) >= len(left)
+            and model.diagnosis.noise == "none"
+            and bool(membership_mask(left, model.process.observed.rows).all())
+            for model in self._models_of_goals()
+        )
 
     # -- parts of a round --------------------------------------------------------------------
 
@@ -547,10 +584,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # read.
         before = sum(when < n_told for when, _, _ in run.failures)
         learned = self._model.schedule.learned_at == run.n_observations
-        rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
+        feasibility = self._feasibility(n_failures=before)
+        rng, utility = self._rng_of_candidates(), feasibility.utility()
         models = self._models_with_campaigns()
         if models is not None:
             utility = with_means(utility, lambda rows: models.scaled_moments(rows)[0])
+        improvement = self._goal_improvement(feasibility)
+        if improvement is not None:
+            value = improvement.log_values
+            utility = Utility(
+                lambda rows, means, answered: value(rows) + feasibility.log_weights(rows),
+                defaults.N_PROBES_OF_LIMITS,
+            )
         cache.follow(rng, utility, learned)
 
     def _next_initial_query(self) -> Any:
@@ -600,7 +645,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if run.params.kernel is not None or (earlier is not None and not earlier.are_off):
             return 0
         longest = 0
-        if run.space is not None and self.domain_.is_discretization and self._seeks_simple_regret:
+        if run.space is not None and self.domain_.is_discretization and self._only_result_counts:
             longest = run.space.longest_list  # the design should contain each of its values
         n = max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
         # Answers that earlier campaigns led to are answers as well.
@@ -707,6 +752,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         sklearn.exceptions.NotFittedError
             Without observations: answers, or evaluations given to ``fit``.
         """
+        compromise = None if side is not None else self._compromise(method)
+        if compromise is not None:
+            return compromise
         if method is None and side is None:
             method = self._recommendation().method if loop.has_data(self) else "posterior"
         method = checked_method(method, self._methods)
@@ -727,14 +775,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return answered
         if side is None:
             return self._best(there)
-        if self._feasibility().limits is not None:
-            raise ValueError(f"side must be None in searches with limits, got side={side!r}")
+        if self._feasibility().limits is not None or self._has_goals:
+            raise ValueError(
+                f"side must be None in searches with limits or goals, got side={side!r}"
+            )
         if method == "paper" and there is None:
             raise ValueError(
                 "side needs method='posterior', got method='paper': the paper recommends only the "
                 "targets of the search"
             )
         return self._best_region(side, context=there)
+
+    def _compromise(self, method: RecommendMethod | None) -> Any:
+        """Return the recommendation for several goals; None without such goals."""
+        return None
 
     # -- domain -----------------------------------------------------------------------------
 
@@ -1028,6 +1082,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_candidates: int = 500
     n_initial: int | None = None
     limits: Limits | None = None
+    goals: Directions | None = None
+    reference: Values | None = None
     earlier_campaigns: EarlierAnswers | None = None
 
     _at_start = AT_START | {"earlier_campaigns"}
@@ -1040,6 +1096,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", callable, None],
         "limits": "no_validation",
+        "goals": "no_validation",
+        "reference": "no_validation",
         "earlier_campaigns": [Mapping, None],
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
@@ -1171,9 +1229,18 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _begin_checks(self) -> None:
         run = self.run_
         limits = checked_limits(run.params.limits)
+        goals = checked_goals(run.params.goals, run.params.reference)
         for event in run.events:
             if event[0] == "outcomes":
-                check_kinds(event[2], limits)
+                check_kinds(event[2], limits, goals)
+        whole = self._targets_are_queries and not self._n_context
+        if goals and not (whole and not run.params.earlier_campaigns):
+            raise ValueError(
+                "goals is for searches whose queries are their targets: queries, targets, "
+                "context_bounds and earlier_campaigns must be None, and the class one that "
+                f"recommends what it asks; got goals={run.params.goals!r} for "
+                f"{type(self).__name__}"
+            )
         if run.actions is not None and not self._targets_are_queries:
             check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
         if differs(run.params.alpha) and self._targets_are_queries and run.params.arms is None:
@@ -1313,13 +1380,14 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         query, value, noise = super()._validate_answer(query, number, alpha)
         run = self.run_
         if isinstance(reward, AnswerWithOutcomes):
-            check_spelling(reward.outcomes or {}, run.params.limits)
+            goals = checked_goals(run.params.goals)
+            check_spelling(reward.outcomes or {}, run.params.limits or {}, goals)
             if reward.block is not None and self._earlier is not None:
                 raise ValueError(
                     "block is for searches without earlier_campaigns, whose answers have no random "
                     f"effects; got block={reward.block!r}"
                 )
-            check_kinds(reward.outcomes or {}, checked_limits(run.params.limits))
+            check_kinds(reward.outcomes or {}, checked_limits(run.params.limits), goals)
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
@@ -1343,6 +1411,129 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
         return Feasibility(taught, limits, gp)
 
+    # -- several goals ------------------------------------------------------------------------
+
+    def _models_of_goals(self) -> list[Model]:
+        return [model for model, _ in self._known_goals([])]
+
+    def _known_goals(self, pending: list[Any]) -> list[tuple[Model, GaussianProcess]]:
+        """Return the models of the goals that were measured, the reward first.
+
+        The process beside a model is given the expected answers to ``pending`` queries.
+        """
+        run, model = self.run_, self._model
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        noises = self._noises_of(pending) if pending else np.empty(0)
+        found = [(model, self._cache.expected(pending, row_sets, noises))]
+        for name in checked_goals(run.params.goals):
+            known = self._outcomes.number(name, run, model.options, pending)
+            found += [] if known is None else [known]
+        return found
+
+    def _goals(self, pending: list[Any]) -> Goals | None:
+        """Return the goals, given pending queries; None before each of them was measured."""
+        run = self.run_
+        if not (self._has_goals and run.n_observations):
+            return None
+        signs, known = checked_goals(run.params.goals), self._known_goals(pending)
+        if len(known) <= len(signs):
+            return None
+        models, processes = zip(*known, strict=True)
+        return Goals([*models], [*processes], np.array([1.0, *signs.values()]))
+
+    @property
+    def _reference(self) -> np.ndarray | None:
+        """The reference point (m,) of the user, to be maximised; None for the automatic one."""
+        own = self.run_.params
+        if own.reference is None:
+            return None
+        return np.asarray(own.reference, dtype=np.float64) * self._signs_of_goals
+
+    @property
+    def _signs_of_goals(self) -> np.ndarray:
+        run = self.run_
+        return np.array([run.sign.convert(1.0), *checked_goals(run.params.goals).values()])
+
+    def _answered_arms(self) -> tuple[list[Arm], list[np.ndarray]]:
+        """Return the answered queries that may be recommended, no outliers, and their rows."""
+        observed, outlying = self._model.process.observed, self._model.diagnosis.outlying
+        found = {}
+        for i in range(len(observed)):
+            arm = None if i in outlying else self.domain_.arm_at(observed[i])
+            if arm is not None:  # one for all blocks of a query
+                found[observed[i].tobytes()] = arm, observed[i]
+        arms, row_sets = zip(*found.values(), strict=True) if found else ((), ())
+        return [*arms], [*row_sets]
+
+    def _goal_improvement(
+        self, feasibility: Feasibility, expecting: bool = False
+    ) -> GoalImprovement | None:
+        pending = self.run_.evaluating if expecting else []
+        goals = self._goals(pending)
+        _, answered = self._answered_arms() if goals is not None else ([], [])
+        if goals is None or not answered:
+            return None
+        kept = feasibility.limits_mask
+        within = np.ones(len(answered), dtype=bool) if kept is None else kept(answered)
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        return GoalImprovement(goals, answered, row_sets, within, self._reference)
+
+    @locked
+    def front(self, method: Literal["posterior", "best_observed"] | None = None) -> Front:
+        """Return the front: answered queries within all limits that no other one dominates.
+
+        Parameters
+        ----------
+        method : {"posterior", "best_observed"}, default=None
+            Values that are compared: posterior means of the goals, or the answers, of which each
+            goal must have been measured. None stands for "best_observed" if no goal has noise, and
+            otherwise for "posterior", because the best of noisy answers are too good.
+
+        Returns
+        -------
+        front : Front
+            Queries, values, the reference point and the dominated volume.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Without observations.
+        """
+        loop.check_has_data(self)
+        if not self._has_goals:
+            raise ValueError(
+                "front is for searches with goals beside the reward, such as "
+                f"goals={{'cost': 'minimize'}}; got goals={self.run_.params.goals!r}"
+            )
+        known = ("posterior", "best_observed")
+        goals, method = self._goals([]), None if method is None else checked_method(method, known)
+        if goals is None:
+            raise NotFittedError("front needs an answer of each goal: pass outcomes to tell")
+        arms, answered = self._answered_arms()
+        exact = all(model.diagnosis.method == "best_observed" for model in goals.models)
+        if method == "best_observed" or (method is None and exact):
+            Y = goals.measured(answered)
+        else:
+            Y, _ = goals.moments(answered) if answered else (goals.measured([]), None)
+        whole, kept = np.isfinite(Y).all(axis=1), self._feasibility().limits_mask
+        within = whole.copy() if kept is None else whole & kept(answered)
+        names = ["reward", *checked_goals(self.run_.params.goals)]
+        queries = [arm for arm, has_all in zip(arms, whole, strict=True) if has_all]
+        signs, reference = self._signs_of_goals, self._reference
+        return Front.of(queries, Y[whole], within[whole], names, signs, reference)
+
+    def _compromise(self, method: RecommendMethod | None) -> Any:
+        if not self._has_goals or not loop.has_data(self) or self._goals([]) is None:
+            return None
+        return self.front(method).compromise
+
+    @property
+    def _can_bound_gap(self) -> bool:
+        return super()._can_bound_gap and not self._has_goals
+
+    def _prediction_note(self, best: Any) -> dict[str, str]:
+        return {} if self._has_goals else super()._prediction_note(best)
+
     @property
     def _learning(self) -> Learning:
         """How outcomes are learned: options of models of numbers, and the model of yes or no."""
@@ -1359,7 +1550,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _check_measured(self, told: Sequence[Mapping[str, Any]]) -> None:
         run = self.run_
-        for name in checked_limits(run.params.limits):
+        limits = checked_limits(run.params.limits)
+        for name in limits | checked_goals(run.params.goals):
             # An outcome of None was not measured, and the user knows it.
             lacking = [outcomes for outcomes in told if name not in outcomes]
             n_without = sum(outcomes.get(name) is None for outcomes in told)
@@ -1367,10 +1559,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
                 continue
             plural = "" if len(lacking) == 1 else "s"
             others = f" ({', '.join(map(repr, lacking[0]))} did)" if lacking[0] else ""
+            role, shown = ("has a limit", "holds") if name in limits else ("is a goal", "is good")
             warn(
-                f"{name!r} has a limit and did not come with the answer{plural}{others}, so that "
-                f"the answer{plural} cannot show whether it holds: pass outcomes={{{name!r}: ...}} "
-                "to tell, None if it was not measured",
+                f"{name!r} {role} and did not come with the answer{plural}{others}, so that "
+                f"the answer{plural} cannot show whether it {shown}: pass outcomes="
+                f"{{{name!r}: ...}} to tell, None if it was not measured",
                 LimitWarning,
             )
 
