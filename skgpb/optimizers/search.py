@@ -22,6 +22,8 @@ References
    NIPS 2011.
 .. [Gardner2014] J. R. Gardner, M. J. Kusner, Z. Xu, K. Q. Weinberger and J. P. Cunningham,
    "Bayesian Optimization with Inequality Constraints", ICML 2014. Section 3.1.
+.. [Emmerich2011] M. T. M. Emmerich, A. H. Deutz and J. W. Klinkenberg, "Hypervolume-based expected
+   improvement: Monotonicity properties and exact computation", CEC 2011.
 """
 
 from __future__ import annotations
@@ -740,7 +742,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             Value to maximise: the posterior mean ("posterior", "paper"), the answer
             ("best_observed"), or the mean of each query's own answers, shrunk to the mean of all
             ("shrinkage"). None selects a method by the noise of the answers, see
-            :doc:`/user_guide/nothing_known`.
+            :doc:`/user_guide/nothing_known`. With ``goals`` the compromise of :meth:`front` by this
+            method.
         context : array-like of shape (d_c,), number or dict, default=None
             Context of the recommendation, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
@@ -752,9 +755,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         sklearn.exceptions.NotFittedError
             Without observations: answers, or evaluations given to ``fit``.
         """
-        compromise = None if side is not None else self._compromise(method)
-        if compromise is not None:
-            return compromise
+        front = None if side is not None else self._known_front(method)
+        if front is not None and front.queries:
+            return front.compromise
         if method is None and side is None:
             method = self._recommendation().method if loop.has_data(self) else "posterior"
         method = checked_method(method, self._methods)
@@ -785,10 +788,6 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
                 "targets of the search"
             )
         return self._best_region(side, context=there)
-
-    def _compromise(self, method: RecommendMethod | None) -> Any:
-        """Return the recommendation for several goals; None without such goals."""
-        return None
 
     # -- domain -----------------------------------------------------------------------------
 
@@ -1003,6 +1002,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
         ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) has None for an
         open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
+    goals : dict, default=None
+        Up to three goals beside the reward: ``{"cost": "minimize"}`` for an outcome of that name.
+        The direction of the reward is ``direction``. The search then looks for the :meth:`front` of
+        the reward and these goals, see Notes. Only if the queries are the targets.
+    reference : array-like of shape (n_goals,), default=None
+        Reference point of the dominated volume: a value of the reward and of each of ``goals``.
+        Values worse than it do not count. None chooses it by the answers, see Notes.
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
 
@@ -1065,6 +1071,15 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     query that keeps all limits with a probability of at least 95 %, or passed each time, or another
     such target, or else the target of the largest probability. A ``kernel`` of the user is also
     that of all numbers, in units of their standard deviations.
+
+    *Several goals.* With ``goals`` each of these outcomes has a model like that of f. Once all were
+    measured, every class asks the query with the largest expected improvement of the dominated
+    volume [Emmerich2011]_: the volume of all values that are better than the reference point and
+    that an answered query within all limits dominates by its posterior means. It is exact for
+    independent models, and weighted by the probability that limits hold and evaluations succeed.
+    Without ``reference`` the reference point is worse than the worst values of the queries that are
+    not dominated, by half of their range. :meth:`recommend` then returns the compromise of equal
+    weights, :attr:`Front.compromise <skgpb.optimizers.Front.compromise>`, and :meth:`gap` is NaN.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
@@ -1230,9 +1245,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         run = self.run_
         limits = checked_limits(run.params.limits)
         goals = checked_goals(run.params.goals, run.params.reference)
-        for event in run.events:
-            if event[0] == "outcomes":
-                check_kinds(event[2], limits, goals)
+        for outcomes in [{}, *(event[2] for event in run.events if event[0] == "outcomes")]:
+            check_kinds(outcomes, limits, goals)
         whole = self._targets_are_queries and not self._n_context
         if goals and not (whole and not run.params.earlier_campaigns):
             raise ValueError(
@@ -1338,10 +1352,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
-            Further outcomes by their names, for ``limits``: numbers, or yes or no as a bool, 1, 0
-            or a word; None or NaN if not measured. Outcomes without a limit are kept for limits
-            that are set later. A failed evaluation may have outcomes. An objective of :meth:`run`
-            returns a pair, the reward and this dict.
+            Further outcomes by their names, for ``limits`` and ``goals``: numbers, or yes or no as
+            a bool, 1, 0 or a word; None or NaN if not measured. Other outcomes are kept for limits
+            and goals that are set later. A failed evaluation may have outcomes. An objective of
+            :meth:`run` returns a pair, the reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, which does not count as
@@ -1522,10 +1536,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         signs, reference = self._signs_of_goals, self._reference
         return Front.of(queries, Y[whole], within[whole], names, signs, reference)
 
-    def _compromise(self, method: RecommendMethod | None) -> Any:
-        if not self._has_goals or not loop.has_data(self) or self._goals([]) is None:
-            return None
-        return self.front(method).compromise
+    @locked
+    def _known_front(self, method: Any = None) -> Front | None:
+        measured = self._has_goals and loop.has_data(self) and self._goals([]) is not None
+        return self.front(method) if measured else None
 
     @property
     def _can_bound_gap(self) -> bool:
