@@ -1,10 +1,8 @@
 """Several goals: the volume that the queries dominate, beside NSGA-II, TPE and qLogNEHVI.
 
 Each problem has two or three goals, a reference point for its volume, and noise, of a standard
-deviation that is a share of the range of each goal. Volumes are of the true values of all settings asked, as a share of the
-volume that a long evolutionary search found. The rule and its numbers were chosen on the problems
-``CHOSEN_ON``; the others, which are the default, had no part in that. ``--peers optuna`` plays
-NSGA-II and TPE as well, and ``--peers botorch`` plays qLogNEHVI; both need these libraries.
+deviation that is a share of the range of each goal. Volumes are of the true values of all settings
+asked, as a share of the volume that a long evolutionary search found.
 """
 
 from __future__ import annotations

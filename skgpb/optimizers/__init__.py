@@ -1,7 +1,6 @@
 """Bandit optimizers, one file for each algorithm."""
 
 from skgpb.optimizers._gaussian import ModelParameters
-from skgpb.optimizers._goals import Front
 from skgpb.optimizers._stopping import Stop, StopRule
 from skgpb.optimizers._trees import PartitionSearch
 from skgpb.optimizers.cmes import CMESOptimizer
@@ -41,7 +40,6 @@ __all__ = [
     "DAGPUCBOptimizer",
     "EIOptimizer",
     "ESTOptimizer",
-    "Front",
     "GPOOOptimizer",
     "GPTSOptimizer",
     "GPTreeOptimizer",

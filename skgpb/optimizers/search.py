@@ -1003,12 +1003,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) has None for an
         open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
     goals : dict, default=None
-        Up to three goals beside the reward: ``{"cost": "minimize"}`` for an outcome of that name.
-        The direction of the reward is ``direction``. The search then looks for the :meth:`front` of
-        the reward and these goals, see Notes. Only if the queries are the targets.
+        Up to three goals beside the reward, outcomes to "maximize" or to "minimize":
+        ``{"cost": "minimize"}``. The search then looks for the :meth:`front`, see Notes.
     reference : array-like of shape (n_goals,), default=None
         Reference point of the dominated volume: a value of the reward and of each of ``goals``.
-        Values worse than it do not count. None chooses it by the answers, see Notes.
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
 
@@ -1072,14 +1070,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     such target, or else the target of the largest probability. A ``kernel`` of the user is also
     that of all numbers, in units of their standard deviations.
 
-    *Several goals.* With ``goals`` each of these outcomes has a model like that of f. Once all were
-    measured, every class asks the query with the largest expected improvement of the dominated
-    volume [Emmerich2011]_: the volume of all values that are better than the reference point and
-    that an answered query within all limits dominates by its posterior means. It is exact for
-    independent models, and weighted by the probability that limits hold and evaluations succeed.
-    Without ``reference`` the reference point is worse than the worst values of the queries that are
-    not dominated, by half of their range. :meth:`recommend` then returns the compromise of equal
-    weights, :attr:`Front.compromise <skgpb.optimizers.Front.compromise>`, and :meth:`gap` is NaN.
+    *Several goals.* Whatever the class, the query has the largest expected improvement of the
+    dominated volume [Emmerich2011]_, see :doc:`/user_guide/goals`.
 
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
@@ -1494,24 +1486,19 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @locked
     def front(self, method: Literal["posterior", "best_observed"] | None = None) -> Front:
-        """Return the front: answered queries within all limits that no other one dominates.
+        """Return the front of several goals: answered queries that no other one dominates.
 
         Parameters
         ----------
         method : {"posterior", "best_observed"}, default=None
-            Values that are compared: posterior means of the goals, or the answers, of which each
-            goal must have been measured. None stands for "best_observed" if no goal has noise, and
-            otherwise for "posterior", because the best of noisy answers are too good.
+            Whether posterior means are compared, or answers, of which each goal must have been
+            measured. None stands for the answers if they have no noise.
 
         Returns
         -------
         front : Front
-            Queries, values, the reference point and the dominated volume.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Without observations.
+            It has ``queries``, ``values``, the values ``others`` of the other answers, ``names``
+            and ``directions`` of the goals, ``reference``, ``volume`` and ``compromise``.
         """
         loop.check_has_data(self)
         if not self._has_goals:

@@ -13,8 +13,8 @@ from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.acquisition.volume import dominated_volume, log_expected_volume, pareto_mask
 from skgpb.domains import Box, Cells
 from skgpb.exceptions import LimitWarning
-from skgpb.optimizers import Front, TargetsOptimizer
-from skgpb.optimizers._goals import reference_point
+from skgpb.optimizers import TargetsOptimizer
+from skgpb.optimizers._goals import Front, reference_point
 
 ARMS = np.random.default_rng(0).random((60, 2))
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
