@@ -275,10 +275,15 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         The score of hopeless queries is -inf.
         """
         self._refresh()  # before all else: it moves the candidates
+        feasibility = self._feasibility(expecting=True)
+        return self._score_round(feasibility, self._goal_improvement(feasibility, expecting=True))
+
+    def _score_round(
+        self, feasibility: Feasibility, improvement: GoalImprovement | None
+    ) -> tuple[Round, np.ndarray]:
+        """Return :meth:`_scored_round` by a feasibility, and for several goals."""
         posterior = self._round(list(self.run_.pending))
         settings, targets = self._settings, self.targets_.rows
-        feasibility = self._feasibility(expecting=True)
-        improvement = self._goal_improvement(feasibility, expecting=True)
         if improvement is not None:
             values = improvement.log_values(settings) + feasibility.log_weights(settings)
             values = values - np.log(posterior.cost)
@@ -1422,15 +1427,23 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _models_of_goals(self) -> list[Model]:
         return [model for model, _ in self._known_goals([])]
 
+    def _expected_process(self, pending: list[Any] | None = None) -> GaussianProcess:
+        """Return the posterior of f given the expected answers to pending queries.
+
+        None stands for all queries being evaluated.
+        """
+        pending = self.run_.evaluating if pending is None else pending
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        noises = self._noises_of(pending) if pending else np.empty(0)
+        return self._cache.expected(pending, row_sets, noises)
+
     def _known_goals(self, pending: list[Any]) -> list[tuple[Model, GaussianProcess]]:
         """Return the models of the goals that were measured, the reward first.
 
         The process beside a model is given the expected answers to ``pending`` queries.
         """
         run, model = self.run_, self._model
-        row_sets = [self.domain_.rows_of_query(query) for query in pending]
-        noises = self._noises_of(pending) if pending else np.empty(0)
-        found = [(model, self._cache.expected(pending, row_sets, noises))]
+        found = [(model, self._expected_process(pending))]
         for name in checked_goals(run.params.goals):
             known = self._outcomes.number(name, run, model.options, pending)
             found += [] if known is None else [known]
