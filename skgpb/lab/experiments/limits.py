@@ -175,7 +175,7 @@ def read_measured(given: Any, limit: Limit | None, what: str) -> float | bool:
 def outcome_values(
     measured: Mapping[str, Any], limits: Limits, query: int | None = None
 ) -> dict[str, float | bool]:
-    """Return the values of all outcomes with limits, as a dict without missing ones.
+    """Return the values of all outcomes with limits or goals, without missing ones.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def outcome_values(
     where = "" if query is None else f" of query {query}"
     found = {name: outcome_value(name, measured) for name in limits}
     return {
-        name: read_measured(value, limits[name], f"{name}{where}, which has a limit,")
+        name: read_measured(value, limits[name], f"{name}{where}, which has a limit or is a goal,")
         for name, value in found.items()
         if value is not None
     }
