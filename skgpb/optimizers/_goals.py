@@ -161,6 +161,11 @@ class Goals:
     ) -> None:
         self.models, self._processes, self._signs = models, processes, signs
 
+    @property
+    def noises(self) -> np.ndarray:
+        """Noise variances (m,) of an answer."""
+        return np.array([model.alpha + model.model_noise for model in self.models])
+
     def moments(self, row_sets: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return means and standard deviations (n, m) of the goals at n functionals."""
         each = [process.moments(row_sets, std=True) for process in self._processes]
@@ -180,7 +185,10 @@ class Goals:
 
 
 class GoalImprovement:
-    """Expected improvement of the volume that answers dominate, and its values at rows.
+    """Expected improvement of the volume that posterior means dominate, by an answer.
+
+    An answer moves the mean of its query, by a normal variable that has the variance of the goal
+    times its share in the variance of an answer. So a query is repeated only as far as that helps.
 
     Parameters
     ----------
@@ -209,10 +217,16 @@ class GoalImprovement:
         if reference is None:
             reference = reference_point(known[within] if within.any() else known)
         self._goals, self._reference = goals, reference
+        # Rows at which a second answer would be the same.
+        exact = all(model.diagnosis.noise == "none" for model in goals.models)
+        self._exact = {(rows + 0.0).tobytes() for rows in answered} if exact else set[bytes]()
         kept = np.append(within, np.ones(len(pending), dtype=bool))
         self._front = means[kept] - reference
 
     def log_values(self, rows: np.ndarray) -> np.ndarray:
         """Return the logarithm (n,) of the expected improvement at rows (n, n_columns)."""
         means, stds = self._goals.moments(rows)
-        return log_expected_volume(means - self._reference, stds, self._front)
+        total = np.sqrt(stds**2 + self._goals.noises)
+        changes = np.divide(stds**2, total, out=np.zeros_like(stds), where=total > 0.0)
+        found = log_expected_volume(means - self._reference, changes, self._front)
+        return np.where([row.tobytes() in self._exact for row in rows + 0.0], -np.inf, found)

@@ -528,12 +528,13 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """True if the search repeats a query only if its answer may change the recommendation.
 
         That is so if the kernel is learned, the queries are separate, and only the recommendation
-        counts. In a box of numbers there is a new point beside every earlier query.
+        counts. In a box of numbers there is a new point beside every earlier query. The improvement
+        for several goals allows for repeats.
         """
         run = self.run_
         space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.has_lists)
-        learned = run.params.kernel is None
+        learned = run.params.kernel is None and len(self._models_of_goals()) == 1
         return separate and learned and self._only_result_counts and self._is_observable
 
     def _prefer_new_query(
@@ -891,10 +892,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the answered query with the largest mean by ``predict``, and two means (2,).
 
         The means are of the query and of ``best``. None if the mean of ``best`` is not exceeded, or
-        if answered queries cannot be recommended. Queries that may violate a limit are left out.
+        if answered queries cannot be recommended, or with several goals. Queries that may violate a
+        limit are left out.
         """
         told = [query for query in told if self._may_ask(query)]
-        if not (self._can_ask_targets and told):
+        if not (self._can_ask_targets and told) or self._has_goals:
             return None
         gp = self._model.process
         if len(told) > N_COMPARED:
@@ -1544,9 +1546,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     @property
     def _can_bound_gap(self) -> bool:
         return super()._can_bound_gap and not self._has_goals
-
-    def _prediction_note(self, best: Any) -> dict[str, str]:
-        return {} if self._has_goals else super()._prediction_note(best)
 
     @property
     def _learning(self) -> Learning:

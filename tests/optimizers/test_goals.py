@@ -147,7 +147,9 @@ def test_the_score_is_the_expected_improvement_of_the_volume(limits):
         within = optimizer.predict_within_limits(np.concatenate(told)) >= 0.95
     low = reference_point(known[within])
     (m1, s1), (m2, s2) = (each.moments(ARMS, std=True) for each in (reward, cost))
-    mean, std = np.column_stack([m1, -m2]), np.column_stack([s1, s2])
+    noises = optimizer._model.alpha, model.alpha
+    changes = [s**2 / np.sqrt(s**2 + noise) for s, noise in zip((s1, s2), noises, strict=True)]
+    mean, std = np.column_stack([m1, -m2]), np.column_stack(changes)
     naive = log_expected_volume(mean - low, std, known[within] - low) + np.log(weights)
     kept = np.isfinite(values)
     assert kept.sum() > 20

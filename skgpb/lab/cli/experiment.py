@@ -764,7 +764,8 @@ def _state_entry(experiment: Experiment) -> dict[str, Any]:
 
 def _rules(status: dict[str, Any]) -> list[str]:
     """Return a line for each rule: constraints, limits, score, block, range and costs."""
-    more = [f"the score is {status['score']}"] if status["score"] else []
+    has_score = status["score"] and not status["goals"]
+    more = [f"the score is {status['score']}"] if has_score else []
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         ends = read_range(status["answer_range"])

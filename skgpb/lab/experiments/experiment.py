@@ -332,7 +332,7 @@ class Experiment:
             ``earlier_campaigns``, a dict of names and numbers of answers,
             ``spent``, the total cost of answered and failed queries, None without costs, ``block``,
             the field that names blocks, ``answer_range`` and ``score``, texts that may be empty,
-            ``goals``, a list of texts,
+            ``goals``, a list of texts; the first goal is the score as well,
             ``not_used``, names of measurements that no limit, score or block uses, ``n_answered``,
             ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
             this name.
@@ -360,7 +360,7 @@ class Experiment:
                 "spent": sum(paid) if plan.costs else None,
                 "block": notebook.block,
                 "answer_range": format_range(notebook.range),
-                "score": "" if goals or notebook.score is None else notebook.score.text,
+                "score": "" if notebook.score is None else notebook.score.text,
                 "goals": goals,
                 "not_used": notebook.not_used(),
                 **{f"n_{each}": states.count(each) for each in FINAL_STATUSES},

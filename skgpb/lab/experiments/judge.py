@@ -394,10 +394,11 @@ class Judge:
         trade_offs : dict or None
             ``names`` of the measurements; ``larger_is_better``, a list of bools, according to the
             goals or to the score; ``queries`` and their ``values``, a list of lists; ``beyond``,
-            numbers of the queries with a measurement beyond a limit; ``best``, numbers of the queries that no
-            other query dominates (the Pareto front), among the results within all limits, or, while
-            there are none, among the results that lack a measurement; ``hypervolume``, the share of
-            the box between the worst and the best of each measurement that the front dominates.
+            numbers of the queries with a measurement beyond a limit; ``best``, numbers of the
+            queries that no other query dominates (the Pareto front), among the results within all
+            limits, or, while there are none, among the results that lack a measurement;
+            ``hypervolume``, the share of the box between the worst and the best of each measurement
+            that the front dominates.
             None if fewer than two measurements have a direction in the score, or there are fewer
             than two results.
         """

@@ -1,7 +1,6 @@
 """Scores of several measurements: as texts, and through everything that changes an experiment."""
 
 import csv
-import itertools
 
 import cases
 import numpy as np
@@ -13,7 +12,6 @@ from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import write_table
 from skgpb.lab.experiments.pictures import draw_trade_offs
 from skgpb.lab.experiments.scores import Score, desirability
-from skgpb.lab.experiments.trade_offs import hypervolume, pareto_mask
 
 SIDES = ["heat=20:90", "oil=A,B"]
 SCORE = "0.7*yield - 0.3*cost"
@@ -293,18 +291,6 @@ def test_compromises_are_what_nothing_beats(run):
     assert 0.0 < found["hypervolume"] <= 1.0
     run.change(score="yield + 0*cost")
     assert run.trade_offs() is None
-
-
-@pytest.mark.parametrize("m", [1, 2, 3, 4])
-def test_hypervolume_is_that_of_inclusion_and_exclusion(m):
-    Y = np.random.default_rng(m).random((6, m))
-    total = sum(
-        (-1) ** (k + 1) * Y[list(some)].min(axis=0).prod()
-        for k in range(1, 7)
-        for some in itertools.combinations(range(6), k)
-    )
-    assert_allclose(hypervolume(Y), total)
-    assert_allclose(hypervolume(Y[pareto_mask(Y)]), total)
 
 
 @pytest.mark.slow
