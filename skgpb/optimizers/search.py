@@ -1521,13 +1521,13 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
                 "front is for searches with goals beside the reward, such as "
                 f"goals={{'cost': 'minimize'}}; got goals={self.run_.params.goals!r}"
             )
-        known = ("posterior", "best_observed")
-        goals, method = self._goals([]), None if method is None else checked_method(method, known)
+        known: tuple[RecommendMethod, ...] = ("posterior", "best_observed")
+        goals, given = self._goals([]), method and checked_method(method, known)
         if goals is None:
             raise NotFittedError("front needs an answer of each goal: pass outcomes to tell")
         arms, answered = self._answered_arms()
         exact = all(model.diagnosis.method == "best_observed" for model in goals.models)
-        if method == "best_observed" or (method is None and exact):
+        if given == "best_observed" or (given is None and exact):
             Y = goals.measured(answered)
         else:
             Y, _ = goals.moments(answered) if answered else (goals.measured([]), None)

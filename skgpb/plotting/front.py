@@ -118,7 +118,12 @@ class FrontDisplay(Display):
         values, corner = front.values[:, which], front.reference[which]
         others = {"ms": 4, "mew": 0, "color": label_color(ax), "alpha": 0.55}
         ax.plot(*front.others[:, which].T, "o", **others, label="other answers")
-        style = {"marker": "o", "ms": 6, "linestyle": "none", "label": "front"} | kwargs
+        style: dict[str, Any] = {
+            "marker": "o",
+            "ms": 6,
+            "linestyle": "none",
+            "label": "front",
+        } | kwargs
         self.line_: Line2D = ax.plot(*values.T, **style)[0]
         if len(names) == 2 and len(values):
             # Each point is a corner of the edge, between vertical lines at the points.

@@ -245,7 +245,7 @@ class Experiment:
         scored = read_score(score, every)
         cost = read_costs(costs, every)
         tables = list(earlier_campaigns)
-        one = ("goals", [*sought]) if sought else ("score", score)
+        one = ("goals", str(format_goals(sought))) if sought else ("score", score)
         for name, text in (one, ("block", block)) if tables else ():
             if text:
                 raise ValueError(
