@@ -52,7 +52,7 @@ def reference_point(Y: np.ndarray) -> np.ndarray:
     """Return a reference point (m,) for goals Y (n, m), which are to be maximised.
 
     It is below the worst values of the rows that are not dominated, by a share of their range, or
-    of the range of all rows in a goal in which they do not differ.
+    of the range of all rows in a goal in which they do not differ. NaN without rows.
 
     Examples
     --------
@@ -60,6 +60,8 @@ def reference_point(Y: np.ndarray) -> np.ndarray:
     >>> reference_point(np.array([[1.0, 3.0], [3.0, 1.0], [0.0, 0.0]]))
     array([0., 0.])
     """
+    if not len(Y):
+        return np.full(Y.shape[1], np.nan)
     front = Y[pareto_mask(Y)]
     width, of_all = np.ptp(front, axis=0), np.ptp(Y, axis=0)
     width = np.where(width > 0.0, width, np.where(of_all > 0.0, of_all, 1.0))

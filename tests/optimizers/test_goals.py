@@ -297,6 +297,19 @@ def test_before_every_goal_was_measured_the_rule_of_the_class_chooses():
         one.front()
 
 
+def test_goals_that_were_never_measured_together():
+    optimizer = EIOptimizer(bounds=BOX, goals=GOALS | {"heat": "minimize"}, random_state=0)
+    for i in range(12):
+        reward, outcomes = goals_at(query := optimizer.ask())
+        name = ("cost", "heat")[i % 2]
+        optimizer.tell(query, reward, outcomes={"cost": None, "heat": None, name: outcomes[name]})
+    front = optimizer.front("best_observed")
+    assert (front.queries, front.volume) == ([], 0.0) and np.isnan(front.reference).all()
+    assert len(optimizer.front("posterior").queries) > 1
+    assert optimizer.recommend("best_observed") in optimizer.run_.told_queries()
+    assert optimizer.ask() is not None
+
+
 def test_a_goal_that_did_not_come_is_said():
     optimizer = EIOptimizer(arms=ARMS, goals=GOALS, random_state=0)
     with pytest.warns(LimitWarning, match="'cost' is a goal and did not come with the answer"):
