@@ -34,13 +34,13 @@ from benchmarks._common import (
     estimate,
     format_table,
     mean_and_error,
+    positive_int,
     write_csv,
 )
 from skgpb import EIOptimizer
 from skgpb.acquisition.volume import dominated_volume
 
 Setting = dict[str, Any]
-COUNTS = (40, 80)
 N_SEEDS = 10
 
 
@@ -405,7 +405,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--problems", nargs="+", choices=PROBLEMS, default=REPORTED, help="default: those reported"
     )
+    parser.add_argument(
+        "--answers", nargs="+", type=positive_int, default=[40, 80], help="default: 40 80"
+    )
     options = parser.parse_args(arguments)
+    counts = sorted(options.answers)
     warnings.simplefilter("ignore")
     print("Dominated volume, as a share of the best known: mean (standard error)")
     rows = []
@@ -414,16 +418,16 @@ def main(arguments: list[str] | None = None) -> None:
         for method in options.methods:
             begun, volumes = process_time(), []
             for seed in range(options.seed, options.seed + options.runs):
-                asked = METHODS[method](problem, seed, COUNTS[-1])
-                volumes.append([problem.volume(asked[:count]) for count in COUNTS])
+                asked = METHODS[method](problem, seed, counts[-1])
+                volumes.append([problem.volume(asked[:count]) for count in counts])
                 rows.append((name, method, seed, *volumes[-1]))
             mean, error = mean_and_error(np.array(volumes))
             spent = (process_time() - begun) / options.runs
             cells.append((method, [*map(estimate, mean, error), f"{spent:.1f}"]))
-        header = [*(f"{count} answers" for count in COUNTS), "seconds a run"]
+        header = [*(f"{count} answers" for count in counts), "seconds a run"]
         print(format_table(name, header, cells), flush=True)
     path = options.output / "goals.csv"
-    write_csv(path, ["problem", "method", "seed", *map(str, COUNTS)], rows)
+    write_csv(path, ["problem", "method", "seed", *map(str, counts)], rows)
     print(f"Written: {path}")
 
 
