@@ -117,7 +117,7 @@ SURPRISING = 2.0
 MOST_ANSWERS = 4
 
 # Distance of the reference point of a volume from the front, in ranges of the front.
-REFERENCE_MARGIN = 0.5
+REFERENCE_MARGIN = 1.0
 
 # -- evaluations that fail --------------------------------------------------------------------
 
