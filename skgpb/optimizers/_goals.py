@@ -51,14 +51,14 @@ def checked_goals(goals: Any, reference: Any = None) -> dict[str, float]:
 def reference_point(Y: np.ndarray) -> np.ndarray:
     """Return a reference point (m,) for goals Y (n, m), which are to be maximised.
 
-    It is below the worst values of the rows that are not dominated, by a share of their range, or
-    of the range of all rows in a goal in which they do not differ. NaN without rows.
+    It is below the worst values of the rows that are not dominated, by a multiple of their range,
+    or of that of all rows in a goal in which they do not differ. NaN without rows.
 
     Examples
     --------
     >>> import numpy as np
     >>> reference_point(np.array([[1.0, 3.0], [3.0, 1.0], [0.0, 0.0]]))
-    array([0., 0.])
+    array([-1., -1.])
     """
     if not len(Y):
         return np.full(Y.shape[1], np.nan)
