@@ -108,6 +108,7 @@ SMALLEST: dict[str, list[str]] = {
     ],
     "targets": ["--budget 12 --methods kg gpoo ei --dimensions 1 --noise 10"],
     "outliers": ["--budget 12 --names forrester"],
+    "which_regret": ["--answers 4 --functions 1 --sets lists"],
 }
 CASES = [(name, options) for name, several in SMALLEST.items() for options in several]
 

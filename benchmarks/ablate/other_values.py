@@ -14,6 +14,7 @@ from typing import Any
 OTHER: dict[str, Any] = {
     # the first queries
     "N_INITIAL": 4,
+    "MIDDLE_FIRST": 1000,
     "BLUR_SPACING": inf,
     "MOST_INITIAL": 10,
     "N_DESIGN_POOL": 256,

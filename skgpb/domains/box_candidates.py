@@ -126,6 +126,10 @@ class BoxCandidates(ArmSet):
                 places = self.space.feasible.design(*of)
             else:
                 points = first_points(self.bounds, *of)
+                has_lists = self.space is not None and self.space.has_lists
+                if len(self.bounds) >= defaults.MIDDLE_FIRST and not has_lists:
+                    # Of many sides a random point is farther from all others than the middle is.
+                    points[0] = self.bounds.mean(axis=1)
                 if self.space is not None:
                     points = balance_values(points, n, np.flatnonzero(self.space.n_values))
                 places = self._settable(points)

@@ -1036,9 +1036,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     (:class:`~skgpb.kernels.AdditiveMatern`), and a second, shorter length scale for cells
     (:mod:`skgpb.surrogate.trend_and_rough`).
 
-    *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
-    fill the space: points of a scrambled Sobol sequence, in one dimension the middles of equal
-    parts, the nearest of finitely many queries. The next one is farthest from all earlier ones.
+    *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries fill the
+    space: a scrambled Sobol sequence, of 24 sides or more the middle first, on a line the middles
+    of equal parts, the nearest of finitely many. The next one is farthest from all earlier queries.
 
     *Ties.* Of scores that agree within a relative 1e-9 the first counts. If no answer has any value
     the query with the largest uncertainty per unit cost is asked.
