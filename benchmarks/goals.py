@@ -425,10 +425,10 @@ def main(arguments: list[str] | None = None) -> None:
             spent = (process_time() - begun) / options.runs
             cells.append((method, [*map(estimate, mean, error), f"{spent:.1f}"]))
         header = [*(f"{count} answers" for count in counts), "seconds a run"]
-        print(format_table(name, header, cells), flush=True)
+        print(f"\n{format_table(name, header, cells)}", flush=True)
     path = options.output / "goals.csv"
     write_csv(path, ["problem", "method", "seed", *map(str, counts)], rows)
-    print(f"Written: {path}")
+    print(f"\nWritten: {path}")
 
 
 if __name__ == "__main__":
