@@ -118,6 +118,9 @@ SURPRISING = 2.0
 # Largest number of answers to a query that is repeated for this reason (D-G8).
 MOST_ANSWERS = 4
 
+# Distance of the reference point of a volume from the front, in ranges of the front.
+REFERENCE_MARGIN = 1.0
+
 # -- evaluations that fail --------------------------------------------------------------------
 
 # Number of failures at the start of run() after which it raises: queries are not the cause.

@@ -44,6 +44,9 @@ SMALLEST: dict[str, list[str]] = {
     "exact_answers": ["--names bowl"],
     "failures": ["--budget 14 --names bowl"],
     "fidelities": ["--methods skgpb"],
+    "goals": [
+        "--problems poloni coating --answers 12 --methods skgpb random",
+    ],
     "guarantees": [
         "coverage --answers 2",
         "price_of_width --answers 4",

@@ -33,6 +33,7 @@ from skgpb.optimizers._trees import PartitionSearch
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.plotting import (
     CellMapDisplay,
+    FrontDisplay,
     ImportanceDisplay,
     PosteriorDisplay,
     RegretDisplay,
@@ -554,3 +555,45 @@ def test_a_recommended_box_too_small_to_see_is_a_star_in_the_legend(side, artist
     display = PosteriorDisplay(grid=grid, mean=flat, std=flat, recommended=corners).plot()
     assert [type(each).__name__ for each in display.ax_.get_legend().legend_handles] == [artist]
     assert len(display.ax_.patches) == (artist == "Rectangle")
+
+
+def goals_search(n_goals=2):
+    names = ["cost", "waste", "time"][: n_goals - 1]
+    opt = EIOptimizer(
+        bounds={"x": (0, 1), "y": (0, 1)}, goals=dict.fromkeys(names, "minimize"), random_state=0
+    )
+
+    def answer(query):
+        x, y = query.points[0]
+        return float(x - y**2), {"cost": x**2 + y, "waste": (x - y) ** 2, "time": y}
+
+    opt.run(answer, budget=14)
+    return opt
+
+
+def test_the_front_and_the_volume_that_it_encloses():
+    opt = goals_search()
+    front = opt.front()
+    display = FrontDisplay.from_optimizer(opt, value_name="yield", color="C3")
+    assert_allclose(np.transpose(display.line_.get_data()), front.values)
+    assert display.line_.get_color() == "C3"
+    labels = display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    assert labels == ("yield (more is better)", "cost (less is better)")
+    others, _, edge, corner = display.ax_.lines
+    assert_allclose(np.transpose(others.get_data()), front.others)
+    assert_allclose(np.ravel(corner.get_data()), front.reference)
+    x, y = edge.get_data()
+    # The area between the edge and the reference point, by its horizontal parts.
+    area = -np.sum(np.diff(x) * np.abs(y[1:] - front.reference[1]))
+    assert_allclose(area, front.volume)
+
+
+def test_three_goals_are_drawn_in_pairs():
+    opt = goals_search(3)
+    display = FrontDisplay.from_optimizer(opt, goals=["cost", "waste"])
+    assert_allclose(np.transpose(display.line_.get_data()), opt.front().values[:, 1:])
+    assert len(display.ax_.lines) == 3
+    with pytest.raises(ValueError, match="goals must be two of"):
+        FrontDisplay.from_optimizer(opt, goals=["cost", "heat"])
+    with pytest.raises(ValueError, match="goals must be two of"):
+        FrontDisplay(front=opt.front(), goals=["cost"]).plot()

@@ -62,6 +62,7 @@ OTHER: dict[str, Any] = {
     "GUMBEL_PROBABILITIES": (0.1, 0.5, 0.9),
     "SURPRISING": inf,
     "MOST_ANSWERS": 2,
+    "REFERENCE_MARGIN": 0.1,
     # evaluations that fail
     "MOST_FAILURES": 1000,
     "LIKELY": 0.5,

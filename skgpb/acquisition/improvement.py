@@ -24,7 +24,7 @@ NEAR, FAR = -1.0, -1e6
 EQUAL = 1e-12
 
 
-def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
+def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
     """Return (mean - threshold) / std, infinite if std is 0, and 0 if mean equals threshold too.
 
     Kushner's probability of improvement is the normal cdf of it.
@@ -37,19 +37,21 @@ def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.n
         return np.where(std > 0.0, gap / np.where(std > 0.0, std, 1.0), known)
 
 
-def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
+def log_expected_improvement(
+    mean: np.ndarray, std: np.ndarray, threshold: float | np.ndarray
+) -> np.ndarray:
     """Return the logarithm of E[max(0, f - threshold)] for normal f, -inf if it is 0.
 
     Parameters
     ----------
     mean, std : ndarray of shape (n,)
         Posterior of f.
-    threshold : float
-        Value to improve upon.
+    threshold : float, or ndarray of shape (k, 1)
+        Value to improve upon, or several of them.
 
     Returns
     -------
-    log_improvement : ndarray of shape (n,)
+    log_improvement : ndarray of shape (n,), or (k, n)
 
     Examples
     --------

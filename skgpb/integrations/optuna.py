@@ -9,7 +9,8 @@ any number of workers that share the storage.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, isnan
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.tree import DecisionTreeClassifier
 
 from skgpb import defaults
+from skgpb.acquisition.volume import pareto_mask
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import NEUTRAL, Choice, ParameterSpace, Side
 from skgpb.kernels._settings import OnSettings
+from skgpb.optimizers._feasibility import NumberWithinEnds, OutcomeConstraints
+from skgpb.optimizers._goals import MOST_FURTHER_GOALS, GoalImprovement, Goals
 from skgpb.optimizers.improvement import EIOptimizer
 from skgpb.optimizers.search import Search, argmax_among, membership_mask
 from skgpb.surrogate.likelihood import last_refit
@@ -52,6 +56,8 @@ MOST_DRAWS = 100
 FAILED = (TrialState.FAIL, TrialState.PRUNED)
 # System attribute of a running trial with its chosen parameters, which other workers read.
 CHOSEN = "skgpb:params"
+# System attribute of Optuna with the values of the constraints of a trial.
+CONSTRAINTS = "constraints"
 
 
 class Numeric(Side):
@@ -134,6 +140,9 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     independent_sampler : optuna.samplers.BaseSampler, default=None
         Sampler for the trials before, and for parameters that no trial has had. None stands for a
         RandomSampler.
+    constraints_func : callable, default=None
+        Takes a finished trial, a ``FrozenTrial``, and returns a sequence of numbers, the
+        constraints. A trial is feasible if none is above 0, as for Optuna's own samplers.
 
     Notes
     -----
@@ -153,7 +162,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     *Cost.* Each time the number of trials has grown by a quarter, hyperparameters are learned from
     all trials up to that number, so that all workers learn the same. Later trials are appended.
 
-    *Not supported.* Studies with several objectives raise ValueError; constraints are ignored.
+    *Several directions.* Studies with two to four directions look for the Pareto front, by the
+    expected improvement of the dominated volume as :doc:`/user_guide/goals`, whatever the engine.
+
+    *Constraints.* Each constraint has a model of its own. Values of a trial count as far as it is
+    probable that the constraints hold, see *Limits* of :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -173,6 +186,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         seed: int | None = None,
         n_startup_trials: int = 4,
         independent_sampler: optuna.samplers.BaseSampler | None = None,
+        constraints_func: Callable[[optuna.trial.FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         if optimizer is not None and not isinstance(optimizer, Search):
             raise TypeError(
@@ -183,15 +197,20 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             raise ValueError(
                 "optimizer must have arms=None and bounds=None, because trials define the space"
             )
-        if optimizer is not None and optimizer.limits:
+        if optimizer is not None and (optimizer.limits or optimizer.goals):
             raise ValueError(
-                "optimizer must have limits=None, because trials report no outcomes with limits; "
-                f"got limits={optimizer.limits!r}"
+                "optimizer must have limits=None and goals=None, because the limits are those of "
+                "constraints_func and the goals those of the study; got "
+                f"limits={optimizer.limits!r} and goals={optimizer.goals!r}"
             )
         if optimizer is not None and optimizer.direction != "maximize":
             raise ValueError(
                 "optimizer must have direction='maximize', because the direction is that of the "
                 f"study; got {optimizer.direction!r}"
+            )
+        if not (constraints_func is None or callable(constraints_func)):
+            raise TypeError(
+                f"constraints_func must be a function of a trial or None, got {constraints_func!r}"
             )
         if seed is not None and (not isinstance(seed, Integral) or seed < 0):
             raise ValueError(f"seed must be None or an integer >= 0, got {seed!r}")
@@ -201,6 +220,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self.n_startup_trials: Any = n_startup_trials
         self._entropy: Any = np.random.SeedSequence(seed).entropy
         self._independent: Any = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
+        self._constraints: Any = constraints_func
         self._learned: dict[tuple[Any, ...], tuple[Kernel, float, float, float]] = {}
 
     def reseed_rng(self) -> None:
@@ -212,7 +232,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self, study: optuna.Study, trial: optuna.trial.FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """Return the distributions of parameters with several values that have never changed."""
-        self._check_single(study)
+        self._check_directions(study)
         found: dict[str, BaseDistribution] = {}
         changed: set[str] = set()
         for other in self._usable_trials(study, {}):
@@ -232,7 +252,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         search_space: dict[str, BaseDistribution],
     ) -> dict[str, Any]:
         """Choose the parameters of a search space together; return {} during the start-up."""
-        self._check_single(study)
+        self._check_directions(study)
         if not search_space:
             return {}
         known = self._usable_trials(study, {})
@@ -251,7 +271,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """Choose a single parameter, given the parameters that the trial already has."""
-        self._check_single(study)
+        self._check_directions(study)
         new = {param_name: param_distribution}
         if not param_distribution.single():
             known = self._usable_trials(study, new)
@@ -286,15 +306,20 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        """Call ``after_trial`` of the independent sampler."""
+        """Keep the constraints of a trial, and call ``after_trial`` of the independent sampler."""
+        if self._constraints is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            found = [float(each) for each in self._constraints(trial)]
+            if any(map(isnan, found)):
+                raise ValueError(f"constraints_func must return numbers, not NaN; got {found}")
+            study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, found)
         self._independent.after_trial(study, trial, state, values)
 
     @staticmethod
-    def _check_single(study: optuna.Study) -> None:
-        if len(study.directions) > 1:
+    def _check_directions(study: optuna.Study) -> None:
+        if len(study.directions) > 1 + MOST_FURTHER_GOALS:
             raise ValueError(
-                "GPBanditSampler optimises a single objective, but the study has "
-                f"{len(study.directions)}; use one of optuna.samplers.NSGAIISampler, TPESampler"
+                f"GPBanditSampler takes at most {1 + MOST_FURTHER_GOALS} directions, but the study "
+                f"has {len(study.directions)}; use one of optuna.samplers.NSGAIISampler, TPESampler"
             )
 
     @staticmethod
@@ -324,14 +349,18 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         """
         cube = Cube({name: search_space[name] for name in sorted(search_space)})
         points = np.stack([cube.point(other.params) for other in known])
-        X = cube.columns(points)
-        y = _finite([other.value for other in known])
-        y = y if study.direction == StudyDirection.MAXIMIZE else -y
-        y = Warp(y[: last_refit("growing", len(y), first=1)])(y)
-        key = (study._study_id, repr(cube.names), *[other.number for other in known])
-        kernel, alpha, center, scale = self._learn(key, cube, X, y)
+        y = [_finite([other.values[i] for other in known]) for i in range(len(study.directions))]
+        y = [
+            each if direction == StudyDirection.MAXIMIZE else -each
+            for each, direction in zip(y, study.directions, strict=True)
+        ]
+        y = [Warp(each[: last_refit("growing", len(each), first=1)])(each) for each in y]
+        of_trials = [other.system_attrs.get(CONSTRAINTS, ()) for other in known]
+        n_constraints = max(map(len, of_trials))
+        limited = [len(each) == n_constraints > 0 for each in of_trials]
+        violated = np.array([max(each, default=0.0) > 0.0 for each in of_trials])
         sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
-        best = points[np.argsort(-y, kind="stable")[: defaults.N_CENTERS]]
+        best = points[_best_first(np.column_stack(y), violated)]
         candidates = cube.candidates(best, np.random.default_rng(sequence))
         for name, value in (fixed or {}).items():
             candidates[:, cube.names.index(name)] = cube.coordinate(name, value)
@@ -344,20 +373,50 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         candidates = candidates[new] if new.any() else candidates
         # The two corners make the domain the box of all columns.
         others = np.concatenate([cube.corners, running])
-        player = self._engine().set_params(
-            arms=np.concatenate([others, cube.columns(candidates)]),
-            kernel=kernel,
-            alpha=alpha,
-            optimizer=None,
-            normalize_y=False,
-            random_state=int(sequence.generate_state(1)[0] >> 1),
-        )
-        player.fit(X, (y - center) / scale)
-        for other in self._usable_trials(study, needed, FAILED):
-            player.tell(cube.columns(cube.point(other.params)[np.newaxis])[0], None)
-        for slot in range(len(cube.corners), len(others)):
-            player.run_.ask(player.domain_.arm(slot))
-        _, values = player._scored_round()
+        failed = self._usable_trials(study, needed, FAILED)
+
+        def player_of(number: int, trials: list[Any], values: np.ndarray) -> tuple[Search, float]:
+            """Return an engine that was told a goal or a constraint, and its value for 0."""
+            X = cube.columns(np.stack([cube.point(each.params) for each in trials]))
+            key = (study._study_id, repr(cube.names), number, *[each.number for each in trials])
+            kernel, alpha, center, scale = self._learn(key, cube, X, values)
+            player = self._engine().set_params(
+                arms=np.concatenate([others, cube.columns(candidates)]),
+                kernel=kernel,
+                alpha=alpha,
+                optimizer=None,
+                normalize_y=False,
+                random_state=int(sequence.generate_state(1)[0] >> 1),
+            )
+            player.fit(X, (values - center) / scale)
+            for other in failed:
+                player.tell(cube.columns(cube.point(other.params)[np.newaxis])[0], None)
+            for slot in range(len(cube.corners), len(others)):
+                player.run_.ask(player.domain_.arm(slot))
+            return player, -center / scale
+
+        player, *others_of_goals = [player_of(i, known, each)[0] for i, each in enumerate(y)]
+        feasibility = player._feasibility(expecting=True)
+        if n_constraints:
+            told = [each for each, has_all in zip(known, limited, strict=True) if has_all]
+            limits: list[Any] = []
+            for i in range(n_constraints):
+                values = _finite([each.system_attrs[CONSTRAINTS][i] for each in told])
+                of_limit, top = player_of(len(y) + i, told, values)
+                limits.append(NumberWithinEnds(-inf, top, [of_limit._expected_process()], [1.0]))
+            feasibility.limits = OutcomeConstraints(limits)
+        improvement = None
+        if others_of_goals:
+            players = [player, *others_of_goals]
+            goals = Goals(
+                [each._model for each in players],
+                [each._expected_process() for each in players],
+                np.ones(len(players)),
+            )
+            observed, kept = [*player._model.process.observed], feasibility.limits_mask
+            within = np.ones(len(observed), dtype=bool) if kept is None else kept(observed)
+            improvement = GoalImprovement(goals, observed, [*running[:, np.newaxis]], within, None)
+        _, values = player._score_round(feasibility, improvement)
         slots = player._apart_from_pending(np.arange(len(others), len(values)), values)
         return cube.params(candidates[argmax_among(values, slots) - len(others)])
 
@@ -369,10 +428,10 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     ) -> tuple[Kernel, float, float, float]:
         """Return kernel, noise variance, centre and scale, learned from the first of the trials.
 
-        ``key`` identifies study, space and trials in the cache.
+        ``key`` identifies study, space, goal or constraint, and trials in the cache.
         """
         n = last_refit("growing", len(y), first=1)
-        key = key[: 2 + n]
+        key = key[: 3 + n]
         if key not in self._learned:
             center, scale = float(y[:n].mean()), float(y[:n].std()) or 1.0
             engine = self._engine()
@@ -510,6 +569,18 @@ def _has(params: Mapping[str, Any], search_space: Mapping[str, BaseDistribution]
         except ValueError:
             return False
     return True
+
+
+def _best_first(Y: np.ndarray, violated: np.ndarray) -> np.ndarray:
+    """Return the indices of the trials around which candidates lie.
+
+    ``Y`` (n, n_goals) are the goals, to be maximised, and ``violated`` (n,) whether a constraint
+    is violated. With several goals they are those of the front.
+    """
+    if Y.shape[1] == 1:
+        return np.lexsort((-Y[:, 0], violated))[: defaults.N_CENTERS]
+    among = np.flatnonzero(~violated) if not violated.all() else np.arange(len(Y))
+    return among[pareto_mask(Y[among])]
 
 
 def _finite(values: list[float]) -> np.ndarray:

@@ -312,6 +312,10 @@ class BaseBanditOptimizer(
         """Return the prediction for each limited outcome at a query, see ``RunResult.limits``."""
         return []
 
+    def _known_front(self, method: Any = None) -> Any:
+        """Return the front by a method; None without several goals, or before all were measured."""
+        return None
+
     def _prediction_note(self, best: Any) -> dict[str, str]:
         """Return a text under "predict" if ``predict`` prefers another query; otherwise empty."""
         return {}

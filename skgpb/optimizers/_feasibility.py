@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -58,8 +58,17 @@ def checked_limits(limits: Any) -> dict[str, CheckedLimit]:
     return out
 
 
-def check_kinds(outcomes: Mapping[str, Any], limits: Mapping[str, CheckedLimit]) -> None:
-    """Raise ValueError for a number whose limit is yes or no, and for yes or no within ends."""
+def check_kinds(
+    outcomes: Mapping[str, Any], limits: Mapping[str, CheckedLimit], goals: Collection[str] = ()
+) -> None:
+    """Raise ValueError for a number whose limit is yes or no, and for yes or no within ends.
+
+    Goals must be numbers.
+    """
+    for name in goals:
+        if isinstance(outcomes.get(name), bool) or isinstance(limits.get(name), bool):
+            got = outcomes.get(name, limits.get(name))
+            raise ValueError(f"goals must be numbers, and {name!r} is yes or no; got {got!r}")
     for name, limit in limits.items():
         value = outcomes.get(name)
         if value is None or (
@@ -166,15 +175,18 @@ def outcomes_of_each(outcomes: Any, n: int) -> list[Any]:
     return [{name: column[i] for name, column in columns.items()} for i in range(n)]
 
 
-def check_spelling(outcomes: Mapping[str, Any], limits: Mapping[str, Any] | None) -> None:
-    """Raise ValueError if a limited outcome is missing and another name is similar to its name."""
-    missing = [name for name in limits or () if name not in outcomes]
-    others = {name.strip().casefold(): name for name in outcomes if name not in (limits or ())}
-    for name in missing:
+def check_spelling(
+    outcomes: Mapping[str, Any], limits: Collection[str], goals: Collection[str] = ()
+) -> None:
+    """Raise ValueError if a limit or goal is missing and another name is similar to its name."""
+    known = [*limits, *goals]
+    others = {name.strip().casefold(): name for name in outcomes if name not in known}
+    for name in (name for name in known if name not in outcomes):
         if alike := get_close_matches(name.strip().casefold(), others, 1):
+            has = ("has no limit", "has one") if name in limits else ("is no goal", "is one")
             raise ValueError(
-                f"outcomes has {others[alike[0]]!r}, which has no limit, and not {name!r}, which "
-                f"has one: write {name!r}, or tell {name!r}: None as well if it was not measured"
+                f"outcomes has {others[alike[0]]!r}, which {has[0]}, and not {name!r}, which "
+                f"{has[1]}: write {name!r}, or tell {name!r}: None as well if it was not measured"
             )
 
 
@@ -797,6 +809,14 @@ class Feasibility:
     def mask_hopeless(self, values: np.ndarray, settings: np.ndarray) -> np.ndarray:
         """Return ``values`` (n,) of queries, with -inf for hopeless queries."""
         return values if self.is_certain else np.where(self.hopeless_mask(settings), -inf, values)
+
+    def log_weights(self, rows: np.ndarray) -> np.ndarray:
+        """Return the logarithm (n,) of the weights of an improvement at rows (n, n_columns)."""
+        out = np.zeros(len(rows))
+        for each in (self.limits, self.chances):
+            if each is not None:
+                out += np.log(each.weights(rows))
+        return out
 
     def utility(self) -> Utility | None:
         """Return the discount of posterior means by feasibility; None if everything is feasible."""

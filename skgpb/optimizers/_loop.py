@@ -738,6 +738,7 @@ def summary(search: Any, last: Any, rule: StopRule) -> RunResult[Any]:
         success=best is not None,
         model={} if model is None else model.describe() | search._prediction_note(best),
         limits=[] if best is None else search._limits_at(best),
+        front=search._known_front(),
     )
     return result.with_gap((lambda: nan) if best is None else rule.gap_function(search, best))
 

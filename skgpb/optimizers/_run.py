@@ -599,6 +599,8 @@ class RunResult(OptimizeResult, Generic[X]):
         True or False for an outcome that is yes or no, None for a number; ``mean`` and ``std`` of a
         number and the ``probability`` that the limit holds, None if no answer came with the
         outcome; and ``n_answers``, the number of answers that did.
+    front : Front or None
+        The front of several ``goals``; None without goals, or before all of them were measured.
     gap : float
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
@@ -614,6 +616,7 @@ class RunResult(OptimizeResult, Generic[X]):
     message: str
     model: dict[str, str]
     limits: list[dict[str, Any]]
+    front: Any
     gap: float
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
@@ -650,6 +653,9 @@ class RunResult(OptimizeResult, Generic[X]):
             lines.append(("answers", f"{len(rewards)}, from {low:.6g} to {high:.6g}"))
         n = len(rewards)
         lines += [("limit", limit_in_words(each, n)) for each in self.get("limits", [])]
+        if self.get("front") is not None:
+            front = f"{len(self.front.queries)} of {n} answers, volume {self.front.volume:.6g}"
+            lines.append(("front", front))
         lines += [("ended because", self.message), *self.model.items()]
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)

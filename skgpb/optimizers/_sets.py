@@ -674,9 +674,15 @@ class PosteriorCache:
         if not self.are_one:
             downdate = pending_downdate(self.gp, row_sets, noises)
             return CrossPosterior(self.covariances(), downdate, self.root)
-        expected = self._expected.of(self.gp, pending, row_sets, noises)
+        expected = self.expected(pending, row_sets, noises)
         slots = [self.queries.slot_of(query) for query in pending]
         return ArmPosterior(self.gp, expected.posterior, self.covariances, slots, noises)
+
+    def expected(
+        self, pending: list[Any], row_sets: list[np.ndarray], noises: np.ndarray
+    ) -> GaussianProcess:
+        """Return the process given the expected answers to pending queries."""
+        return self._expected.of(self.gp, pending, row_sets, noises)
 
     # -- before a round -----------------------------------------------------------------------
 
@@ -913,13 +919,23 @@ class OutcomeModels:
         options, learn = learning
         if isinstance(limit, bool):
             return self._chances_of(name, limit, run, learn)
+        if (found := self.number(name, run, options, pending)) is None:
+            return None
+        return NumberWithinEnds(*limit, *self._averaged(name, *found))
+
+    def number(
+        self, name: str, run: Run, options: ModelOptions, pending: Sequence[Any] = ()
+    ) -> tuple[Model, GaussianProcess] | None:
+        """Return the model of an outcome that is a number; None if it was never measured.
+
+        The process beside it is given the expected answers to ``pending`` queries.
+        """
         if not (model := self.model_of(name, run, options)).n_answers:
             return None
         row_sets = [self._queries.rows_of_query(query) for query in pending]
         noises = np.full(len(pending), model.alpha + model.model_noise)
         *_, expected = self._known[name]
-        process = expected.of(model.process, [*pending], row_sets, noises)
-        return NumberWithinEnds(*limit, *self._averaged(name, model, process))
+        return model, expected.of(model.process, [*pending], row_sets, noises)
 
     def _averaged(
         self, name: str, model: Model, process: GaussianProcess

@@ -22,6 +22,8 @@ References
    NIPS 2011.
 .. [Gardner2014] J. R. Gardner, M. J. Kusner, Z. Xu, K. Q. Weinberger and J. P. Cunningham,
    "Bayesian Optimization with Inequality Constraints", ICML 2014. Section 3.1.
+.. [Emmerich2011] M. T. M. Emmerich, A. H. Deutz and J. W. Klinkenberg, "Hypervolume-based expected
+   improvement: Monotonicity properties and exact computation", CEC 2011.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, ov
 
 import numpy as np
 from scipy.special import log_ndtr
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb import defaults
@@ -53,6 +56,7 @@ from skgpb.optimizers._feasibility import (
     Feasibility,
     NumberWithinEnds,
     SuccessProbabilities,
+    Utility,
     YesOrNo,
     check_kinds,
     check_spelling,
@@ -63,6 +67,7 @@ from skgpb.optimizers._feasibility import (
 from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
 from skgpb.optimizers._files import restore, snapshot_of
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
+from skgpb.optimizers._goals import Front, GoalImprovement, Goals, checked_goals
 from skgpb.optimizers._inputs import Inputs, Numbers, SetInputs, check_settings
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._places import SideLengths
@@ -87,7 +92,8 @@ from skgpb.surrogate.campaigns import (
     shapes_alone,
     shapes_of_campaign,
 )
-from skgpb.surrogate.model import Diagnosis
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.model import Diagnosis, Model
 from skgpb.surrogate.models import Models, can_be_averaged
 from skgpb.surrogate.pairs import pending_downdate
 from skgpb.utils.locks import locked, reading_log
@@ -95,6 +101,7 @@ from skgpb.utils.progress import log_step
 from skgpb.utils.typing import (
     Bounds,
     Costs,
+    Directions,
     EarlierAnswers,
     Limits,
     Outcomes,
@@ -104,6 +111,7 @@ from skgpb.utils.typing import (
     Settings,
     SupportsArray,
     Told,
+    Values,
 )
 from skgpb.utils.validation import (
     MOST_POINTS,
@@ -267,9 +275,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         The score of hopeless queries is -inf.
         """
         self._refresh()  # before all else: it moves the candidates
+        feasibility = self._feasibility(expecting=True)
+        return self._score_round(feasibility, self._goal_improvement(feasibility, expecting=True))
+
+    def _score_round(
+        self, feasibility: Feasibility, improvement: GoalImprovement | None
+    ) -> tuple[Round, np.ndarray]:
+        """Return :meth:`_scored_round` by a feasibility, and for several goals."""
         posterior = self._round(list(self.run_.pending))
         settings, targets = self._settings, self.targets_.rows
-        feasibility = self._feasibility(expecting=True)
+        if improvement is not None:
+            values = improvement.log_values(settings) + feasibility.log_weights(settings)
+            values = values - np.log(posterior.cost)
+            return posterior, feasibility.mask_hopeless(values, settings)
         round = feasibility.weight_round(posterior, settings, targets)
         return round, feasibility.mask_hopeless(self._scores(round), settings)
 
@@ -311,6 +329,20 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         first ``n_failures`` failures count; None stands for all.
         """
 
+    def _models_of_goals(self) -> list[Model]:
+        """Return the models of the reward and of the further goals that were measured."""
+        return [self._model]
+
+    def _goal_improvement(
+        self, feasibility: Feasibility, expecting: bool = False
+    ) -> GoalImprovement | None:
+        """Return the expected improvement of the volume that the answers dominate.
+
+        It replaces the rule. None without several goals, or before each goal was measured. With
+        ``expecting`` the models are given the expected answers to the queries being evaluated.
+        """
+        return None
+
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
         free = self._apart_from_pending(self._free_slots(len(values)), values)
@@ -335,6 +367,16 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _seeks_simple_regret(self) -> bool:
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
+
+    @property
+    def _has_goals(self) -> bool:
+        """True if there are goals beside the reward."""
+        return bool(getattr(self._params, "goals", None))
+
+    @property
+    def _only_result_counts(self) -> bool:
+        """True if only the recommendation, or the front of several goals, counts."""
+        return self._seeks_simple_regret or self._has_goals
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that ``ask`` may return; None for all.
@@ -375,7 +417,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         ``slots`` are those that ``ask`` may return, and ``values`` (n_queries,) all scores. Queries
         whose score is -inf do not count. All slots if the rewards of queries count.
         """
-        simple = self._seeks_simple_regret
+        simple = self._only_result_counts
         rewards_count = self._unit_of_scores == "value" and not simple
         if slots is None or rewards_count or not self.run_.evaluating:
             return slots
@@ -486,13 +528,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """True if the search repeats a query only if its answer may change the recommendation.
 
         That is so if the kernel is learned, the queries are separate, and only the recommendation
-        counts. In a box of numbers there is a new point beside every earlier query.
+        counts. In a box of numbers there is a new point beside every earlier query. The improvement
+        for several goals allows for repeats.
         """
         run = self.run_
         space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.has_lists)
-        learned = run.params.kernel is None
-        return separate and learned and self._seeks_simple_regret and self._is_observable
+        learned = run.params.kernel is None and len(self._models_of_goals()) == 1
+        return separate and learned and self._only_result_counts and self._is_observable
 
     def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -518,19 +561,21 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
 
     @property
     def _is_exhausted(self) -> bool:
-        """True if every feasible query has an exact answer and only the recommendation counts."""
+        """True if every feasible query has an exact answer and only the result counts."""
         if not (
-            self._seeks_simple_regret and self._is_observable and not self._cache.queries.follows
+            self._only_result_counts and self._is_observable and not self._cache.queries.follows
         ):
             return False
         space, rows = self.run_.space, self.domain_.rows
         if self.domain_.is_discretization and (space is None or not np.isfinite(space.n_settings)):
             return False
-        left = ~self._feasibility(expecting=True).hopeless_mask(rows)
-        observed = self._model.process.observed
-        if len(observed) < left.sum() or self._model.diagnosis.noise != "none":
-            return False
-        return bool(membership_mask(rows[left], observed.rows).all())
+        left = rows[~self._feasibility(expecting=True).hopeless_mask(rows)]
+        return all(
+            len(model.process.observed) >= len(left)
+            and model.diagnosis.noise == "none"
+            and bool(membership_mask(left, model.process.observed.rows).all())
+            for model in self._models_of_goals()
+        )
 
     # -- parts of a round --------------------------------------------------------------------
 
@@ -547,10 +592,18 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # read.
         before = sum(when < n_told for when, _, _ in run.failures)
         learned = self._model.schedule.learned_at == run.n_observations
-        rng, utility = self._rng_of_candidates(), self._feasibility(n_failures=before).utility()
+        feasibility = self._feasibility(n_failures=before)
+        rng, utility = self._rng_of_candidates(), feasibility.utility()
         models = self._models_with_campaigns()
         if models is not None:
             utility = with_means(utility, lambda rows: models.scaled_moments(rows)[0])
+        improvement = self._goal_improvement(feasibility)
+        if improvement is not None:
+            value = improvement.log_values
+            utility = Utility(
+                lambda rows, means, answered: value(rows) + feasibility.log_weights(rows),
+                defaults.N_PROBES_OF_LIMITS,
+            )
         cache.follow(rng, utility, learned)
 
     def _next_initial_query(self) -> Any:
@@ -605,7 +658,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if run.params.kernel is not None or (earlier is not None and not earlier.are_off):
             return 0
         longest = 0
-        if run.space is not None and self.domain_.is_discretization and self._seeks_simple_regret:
+        if run.space is not None and self.domain_.is_discretization and self._only_result_counts:
             longest = run.space.longest_list  # the design should contain each of its values
         n = max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
         # Answers that earlier campaigns led to are answers as well.
@@ -702,7 +755,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             Value to maximise: the posterior mean ("posterior", "paper"), the answer
             ("best_observed"), or the mean of each query's own answers, shrunk to the mean of all
             ("shrinkage"). None selects a method by the noise of the answers, see
-            :doc:`/user_guide/nothing_known`.
+            :doc:`/user_guide/nothing_known`. With ``goals`` the compromise of :meth:`front` by this
+            method.
         context : array-like of shape (d_c,), number or dict, default=None
             Context of the recommendation, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
@@ -714,6 +768,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         sklearn.exceptions.NotFittedError
             Without observations: answers, or evaluations given to ``fit``.
         """
+        front = None if side is not None else self._known_front(method)
+        if front is not None and front.queries:
+            return front.compromise
         if method is None and side is None:
             method = self._recommendation().method if loop.has_data(self) else "posterior"
         method = checked_method(method, self._methods)
@@ -734,8 +791,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             return answered
         if side is None:
             return self._best(there)
-        if self._feasibility().limits is not None:
-            raise ValueError(f"side must be None in searches with limits, got side={side!r}")
+        if self._feasibility().limits is not None or self._has_goals:
+            raise ValueError(
+                f"side must be None in searches with limits or goals, got side={side!r}"
+            )
         if method == "paper" and there is None:
             raise ValueError(
                 "side needs method='posterior', got method='paper': the paper recommends only the "
@@ -840,10 +899,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the answered query with the largest mean by ``predict``, and two means (2,).
 
         The means are of the query and of ``best``. None if the mean of ``best`` is not exceeded, or
-        if answered queries cannot be recommended. Queries that may violate a limit are left out.
+        if answered queries cannot be recommended, or with several goals. Queries that may violate a
+        limit are left out.
         """
         told = [query for query in told if self._may_ask(query)]
-        if not (self._can_ask_targets and told):
+        if not (self._can_ask_targets and told) or self._has_goals:
             return None
         gp = self._model.process
         if len(told) > N_COMPARED:
@@ -964,6 +1024,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Constraints on other outcomes than the reward: ``{"temperature": (None, 80)}``, or
         ``{"passed": True}`` for an outcome that is yes or no. A pair (low, high) has None for an
         open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
+    goals : dict, default=None
+        Up to three goals beside the reward, outcomes to "maximize" or to "minimize":
+        ``{"cost": "minimize"}``. The search then looks for the :meth:`front`, see Notes.
+    reference : array-like of shape (n_goals,), default=None
+        Reference point of the dominated volume: a value of the reward and of each of ``goals``.
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
 
@@ -1027,6 +1092,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     such target, or else the target of the largest probability. A ``kernel`` of the user is also
     that of all numbers, in units of their standard deviations.
 
+    *Several goals.* Whatever the class, the query has the largest expected improvement of the
+    dominated volume [Emmerich2011]_, see :doc:`/user_guide/goals`.
+
     *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
     kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
     was passed to ``ask``, at first the middle of their box. The initial design fills the space of
@@ -1043,6 +1111,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_candidates: int = 500
     n_initial: int | None = None
     limits: Limits | None = None
+    goals: Directions | None = None
+    reference: Values | None = None
     earlier_campaigns: EarlierAnswers | None = None
 
     _at_start = AT_START | {"earlier_campaigns"}
@@ -1055,6 +1125,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", callable, None],
         "limits": "no_validation",
+        "goals": "no_validation",
+        "reference": "no_validation",
         "earlier_campaigns": [Mapping, None],
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
@@ -1187,9 +1259,17 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _begin_checks(self) -> None:
         run = self.run_
         limits = checked_limits(run.params.limits)
-        for event in run.events:
-            if event[0] == "outcomes":
-                check_kinds(event[2], limits)
+        goals = checked_goals(run.params.goals, run.params.reference)
+        for outcomes in [{}, *(event[2] for event in run.events if event[0] == "outcomes")]:
+            check_kinds(outcomes, limits, goals)
+        whole = self._targets_are_queries and not self._n_context
+        if goals and not (whole and not run.params.earlier_campaigns):
+            raise ValueError(
+                "goals is for searches whose queries are their targets: queries, targets, "
+                "context_bounds and earlier_campaigns must be None, and the class one that "
+                f"recommends what it asks; got goals={run.params.goals!r} for "
+                f"{type(self).__name__}"
+            )
         if run.actions is not None and not self._targets_are_queries:
             check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
         if differs(run.params.alpha) and self._targets_are_queries and run.params.arms is None:
@@ -1287,10 +1367,10 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
-            Further outcomes by their names, for ``limits``: numbers, or yes or no as a bool, 1, 0
-            or a word; None or NaN if not measured. Outcomes without a limit are kept for limits
-            that are set later. A failed evaluation may have outcomes. An objective of :meth:`run`
-            returns a pair, the reward and this dict.
+            Further outcomes by their names, for ``limits`` and ``goals``: numbers, or yes or no as
+            a bool, 1, 0 or a word; None or NaN if not measured. Other outcomes are kept for limits
+            and goals that are set later. A failed evaluation may have outcomes. An objective of
+            :meth:`run` returns a pair, the reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
             block shifts all of its answers by a random effect of mean zero, which does not count as
@@ -1329,13 +1409,14 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         query, value, noise = super()._validate_answer(query, number, alpha)
         run = self.run_
         if isinstance(reward, AnswerWithOutcomes):
-            check_spelling(reward.outcomes or {}, run.params.limits)
+            goals = checked_goals(run.params.goals)
+            check_spelling(reward.outcomes or {}, run.params.limits or {}, goals)
             if reward.block is not None and self._earlier is not None:
                 raise ValueError(
                     "block is for searches without earlier_campaigns, whose answers have no random "
                     f"effects; got block={reward.block!r}"
                 )
-            check_kinds(reward.outcomes or {}, checked_limits(run.params.limits))
+            check_kinds(reward.outcomes or {}, checked_limits(run.params.limits), goals)
             if reward.block is not None and self._model.prior is None:
                 raise ValueError(
                     "block needs a kernel that is learned, kernel=None; got "
@@ -1359,6 +1440,129 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         )
         return Feasibility(taught, limits, gp)
 
+    # -- several goals ------------------------------------------------------------------------
+
+    def _models_of_goals(self) -> list[Model]:
+        return [model for model, _ in self._known_goals([])]
+
+    def _expected_process(self, pending: list[Any] | None = None) -> GaussianProcess:
+        """Return the posterior of f given the expected answers to pending queries.
+
+        None stands for all queries being evaluated.
+        """
+        pending = self.run_.evaluating if pending is None else pending
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        noises = self._noises_of(pending) if pending else np.empty(0)
+        return self._cache.expected(pending, row_sets, noises)
+
+    def _known_goals(self, pending: list[Any]) -> list[tuple[Model, GaussianProcess]]:
+        """Return the models of the goals that were measured, the reward first.
+
+        The process beside a model is given the expected answers to ``pending`` queries.
+        """
+        run, model = self.run_, self._model
+        found = [(model, self._expected_process(pending))]
+        for name in checked_goals(run.params.goals):
+            known = self._outcomes.number(name, run, model.options, pending)
+            found += [] if known is None else [known]
+        return found
+
+    def _goals(self, pending: list[Any]) -> Goals | None:
+        """Return the goals, given pending queries; None before each of them was measured."""
+        run = self.run_
+        if not (self._has_goals and run.n_observations):
+            return None
+        signs, known = checked_goals(run.params.goals), self._known_goals(pending)
+        if len(known) <= len(signs):
+            return None
+        models, processes = zip(*known, strict=True)
+        return Goals([*models], [*processes], np.array([1.0, *signs.values()]))
+
+    @property
+    def _reference(self) -> np.ndarray | None:
+        """The reference point (m,) of the user, to be maximised; None for the automatic one."""
+        own = self.run_.params
+        if own.reference is None:
+            return None
+        return np.asarray(own.reference, dtype=np.float64) * self._signs_of_goals
+
+    @property
+    def _signs_of_goals(self) -> np.ndarray:
+        run = self.run_
+        return np.array([run.sign.convert(1.0), *checked_goals(run.params.goals).values()])
+
+    def _answered_arms(self) -> tuple[list[Arm], list[np.ndarray]]:
+        """Return the answered queries that may be recommended, no outliers, and their rows."""
+        observed, outlying = self._model.process.observed, self._model.diagnosis.outlying
+        found = {}
+        for i in range(len(observed)):
+            arm = None if i in outlying else self.domain_.arm_at(observed[i])
+            if arm is not None:  # one for all blocks of a query
+                found[observed[i].tobytes()] = arm, observed[i]
+        arms, row_sets = zip(*found.values(), strict=True) if found else ((), ())
+        return [*arms], [*row_sets]
+
+    def _goal_improvement(
+        self, feasibility: Feasibility, expecting: bool = False
+    ) -> GoalImprovement | None:
+        pending = self.run_.evaluating if expecting else []
+        goals = self._goals(pending)
+        _, answered = self._answered_arms() if goals is not None else ([], [])
+        if goals is None or not answered:
+            return None
+        kept = feasibility.limits_mask
+        within = np.ones(len(answered), dtype=bool) if kept is None else kept(answered)
+        row_sets = [self.domain_.rows_of_query(query) for query in pending]
+        return GoalImprovement(goals, answered, row_sets, within, self._reference)
+
+    @locked
+    def front(self, method: Literal["posterior", "best_observed"] | None = None) -> Front:
+        """Return the front of several goals: answered queries that no other one dominates.
+
+        Parameters
+        ----------
+        method : {"posterior", "best_observed"}, default=None
+            Whether posterior means are compared, or answers, of which each goal must have been
+            measured. None stands for the answers if they have no noise.
+
+        Returns
+        -------
+        front : Front
+            It has ``queries``, ``values``, the values ``others`` of the other answers, ``names``
+            and ``directions`` of the goals, ``reference``, ``volume`` and ``compromise``.
+        """
+        loop.check_has_data(self)
+        if not self._has_goals:
+            raise ValueError(
+                "front is for searches with goals beside the reward, such as "
+                f"goals={{'cost': 'minimize'}}; got goals={self.run_.params.goals!r}"
+            )
+        known: tuple[RecommendMethod, ...] = ("posterior", "best_observed")
+        goals, given = self._goals([]), method and checked_method(method, known)
+        if goals is None:
+            raise NotFittedError("front needs an answer of each goal: pass outcomes to tell")
+        arms, answered = self._answered_arms()
+        exact = all(model.diagnosis.method == "best_observed" for model in goals.models)
+        if given == "best_observed" or (given is None and exact):
+            Y = goals.measured(answered)
+        else:
+            Y, _ = goals.moments(answered) if answered else (goals.measured([]), None)
+        whole, kept = np.isfinite(Y).all(axis=1), self._feasibility().limits_mask
+        within = whole.copy() if kept is None else whole & kept(answered)
+        names = ["reward", *checked_goals(self.run_.params.goals)]
+        queries = [arm for arm, has_all in zip(arms, whole, strict=True) if has_all]
+        signs, reference = self._signs_of_goals, self._reference
+        return Front.of(queries, Y[whole], within[whole], names, signs, reference)
+
+    @locked
+    def _known_front(self, method: Any = None) -> Front | None:
+        measured = self._has_goals and loop.has_data(self) and self._goals([]) is not None
+        return self.front(method) if measured else None
+
+    @property
+    def _can_bound_gap(self) -> bool:
+        return super()._can_bound_gap and not self._has_goals
+
     @property
     def _learning(self) -> Learning:
         """How outcomes are learned: options of models of numbers, and the model of yes or no."""
@@ -1375,7 +1579,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _check_measured(self, told: Sequence[Mapping[str, Any]]) -> None:
         run = self.run_
-        for name in checked_limits(run.params.limits):
+        limits = checked_limits(run.params.limits)
+        for name in limits | checked_goals(run.params.goals):
             # An outcome of None was not measured, and the user knows it.
             lacking = [outcomes for outcomes in told if name not in outcomes]
             n_without = sum(outcomes.get(name) is None for outcomes in told)
@@ -1383,10 +1588,11 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
                 continue
             plural = "" if len(lacking) == 1 else "s"
             others = f" ({', '.join(map(repr, lacking[0]))} did)" if lacking[0] else ""
+            role, shown = ("has a limit", "holds") if name in limits else ("is a goal", "is good")
             warn(
-                f"{name!r} has a limit and did not come with the answer{plural}{others}, so that "
-                f"the answer{plural} cannot show whether it holds: pass outcomes={{{name!r}: ...}} "
-                "to tell, None if it was not measured",
+                f"{name!r} {role} and did not come with the answer{plural}{others}, so that "
+                f"the answer{plural} cannot show whether it {shown}: pass outcomes="
+                f"{{{name!r}: ...}} to tell, None if it was not measured",
                 LimitWarning,
             )
 

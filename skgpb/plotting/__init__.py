@@ -1,6 +1,7 @@
 """Pictures of a search; matplotlib is imported only when a picture is drawn."""
 
 from skgpb.plotting.cell_map import CellMapDisplay
+from skgpb.plotting.front import FrontDisplay
 from skgpb.plotting.importance import ImportanceDisplay
 from skgpb.plotting.posterior import PosteriorDisplay
 from skgpb.plotting.regret import RegretDisplay
@@ -9,6 +10,7 @@ from skgpb.plotting.tree import TreeDisplay
 
 __all__ = [
     "CellMapDisplay",
+    "FrontDisplay",
     "ImportanceDisplay",
     "PosteriorDisplay",
     "RegretDisplay",

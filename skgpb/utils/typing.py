@@ -77,6 +77,8 @@ File: TypeAlias = str | os.PathLike[str] | BinaryIO
 Seed: TypeAlias = int | np.integer | np.random.RandomState | None
 #: Whether large or small values are sought.
 Direction: TypeAlias = Literal["maximize", "minimize"]
+#: Directions of goals by the names of outcomes.
+Directions: TypeAlias = Mapping[str, Direction]
 #: When hyperparameters are learned.
 Relearn: TypeAlias = Literal["doubling", "growing"] | int | None
 #: How hyperparameters are learned.

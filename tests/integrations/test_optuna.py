@@ -16,6 +16,7 @@ optuna = pytest.importorskip("optuna")
 
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, MESOptimizer  # noqa: E402
+from skgpb.acquisition.volume import dominated_volume  # noqa: E402
 from skgpb.integrations.optuna import GPBanditSampler  # noqa: E402
 from skgpb.utils.install import install_command  # noqa: E402
 
@@ -25,8 +26,8 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 try:
     from optuna.testing.pytest_samplers import (
         BasicSamplerTestCase,
+        MultiObjectiveSamplerTestCase,
         RelativeSamplerTestCase,
-        SingleOnlySamplerTestCase,
     )
 except ImportError:
 
@@ -37,7 +38,7 @@ except ImportError:
 else:
 
     class TestOptunasOwnSuite(
-        BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+        BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase
     ):
         # All pairs of six distributions.
         test_sample_relative_numerical = pytest.mark.slow(
@@ -231,12 +232,94 @@ def test_a_half_in_which_trials_fail_is_left_alone(end):
 def test_limits_which_no_trial_tells_are_refused():
     with pytest.raises(ValueError, match="optimizer must have limits=None"):
         GPBanditSampler(EIOptimizer(limits={"heat": (None, 1.0)}))
+    with pytest.raises(ValueError, match="and goals=None"):
+        GPBanditSampler(EIOptimizer(goals={"cost": "minimize"}))
 
 
-def test_several_objectives_are_refused():
-    study = optuna.create_study(directions=["minimize"] * 2, sampler=GPBanditSampler())
-    with pytest.raises(ValueError, match="single objective, but the study has 2"):
-        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 0.0), n_trials=1)
+def test_more_than_four_directions_are_refused():
+    study = optuna.create_study(directions=["minimize"] * 5, sampler=GPBanditSampler())
+    with pytest.raises(ValueError, match="at most 4 directions, but the study has 5"):
+        study.optimize(lambda trial: [trial.suggest_float("x", 0, 1)] * 5, n_trials=1)
+
+
+def gain_and_cost(trial):
+    """A list and two numbers; the best of each are y = 0 and every x."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    shift = {"a": 0.0, "b": 0.2}[trial.suggest_categorical("kind", ["a", "b"])]
+    trial.set_user_attr("total", x + y)
+    return x - y**2 - shift, x**2 + y + shift
+
+
+def volume_of(trials):
+    Y = np.array([trial.values for trial in trials]) * [1.0, -1.0]
+    return dominated_volume(Y - [-1.0, -2.0])
+
+
+def test_several_directions_look_for_the_front():
+    volumes = []
+    for sampler in (GPBanditSampler(seed=0), optuna.samplers.RandomSampler(seed=0)):
+        study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
+        study.optimize(gain_and_cost, n_trials=30)
+        volumes.append(volume_of(study.trials))
+    x = np.linspace(0.0, 1.0, 1001)
+    best = dominated_volume(np.column_stack([x, -(x**2)]) - [-1.0, -2.0])
+    assert volumes[0] > 0.98 * best > volumes[1]
+
+
+def test_several_directions_are_determined_by_the_seed():
+    studies = []
+    for _ in range(2):
+        study = optuna.create_study(
+            directions=["maximize", "minimize"], sampler=GPBanditSampler(seed=3)
+        )
+        study.optimize(gain_and_cost, n_trials=12)
+        studies.append([trial.params for trial in study.trials])
+    assert studies[0] == studies[1]
+
+
+@pytest.mark.parametrize("directions", [["maximize"], ["maximize", "minimize"]])
+def test_constraints_are_kept(directions):
+    def objective(trial):
+        if trial.number == 7:
+            raise optuna.TrialPruned
+        return gain_and_cost(trial)[: len(directions)]
+
+    study = optuna.create_study(
+        directions=directions,
+        sampler=GPBanditSampler(
+            seed=0,
+            constraints_func=lambda trial: (
+                [trial.user_attrs["total"] - 0.6] if "total" in trial.user_attrs else [0.0]
+            ),
+        ),
+    )
+    study.optimize(objective, n_trials=30)
+    kept = [trial for trial in study.trials if trial.system_attrs["constraints"][0] <= 0.0]
+    later = [trial for trial in kept if trial.number >= 10]
+    assert len(later) >= 14
+    # Optuna leaves out infeasible trials.
+    assert max(trial.values[0] for trial in study.best_trials) > 0.55
+    assert all(trial.system_attrs["constraints"][0] <= 0.0 for trial in study.best_trials)
+
+
+def test_constraints_that_some_trials_lack_or_violate_always():
+    def constraints(trial):
+        return () if trial.number < 6 else [1.0 + trial.params["x"], float("inf")]
+
+    sampler = GPBanditSampler(seed=0, constraints_func=constraints)
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=14)
+    # The constraint is violated least where x is small.
+    assert min(trial.params["x"] for trial in study.trials[8:]) < 0.05
+
+
+def test_constraints_that_are_nan_are_refused():
+    sampler = GPBanditSampler(constraints_func=lambda trial: [float("nan")])
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(ValueError, match="constraints_func must return numbers, not NaN"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    with pytest.raises(TypeError, match="constraints_func must be a function"):
+        GPBanditSampler(constraints_func=[0.0])
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ def read_new(form: Form) -> dict[str, Any]:
     ends = form.take("answer_range", read_range)
     form.check()
     texts = {name: form.text(name) for name in ("block", "score", "title", "answer", "unit")}
-    lists = {name: read_lines(form, name) for name in ("constraints", "limits", "costs")}
+    lists = {name: read_lines(form, name) for name in ("constraints", "limits", "costs", "goals")}
     return {
         "sides": sides,
         "direction": "minimize" if form.text("direction") == "minimize" else "maximize",

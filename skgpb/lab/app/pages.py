@@ -45,6 +45,7 @@ ABOUT = {
     "constraints": "constraint",
     "limits": "a limit",
     "score": "score",
+    "goals": "goal",
     "costs": "cost",
     "block": "block",
 }
@@ -516,7 +517,8 @@ class Pages:
             form.check()
             lists = ("constraints", "limits", "costs")
             rules: dict[str, Any] = {name: forms.read_lines(form, name) for name in lists}
-            rules |= {name: form.text(name) for name in ("block", "score")}
+            texts = ("block",) if run.status["goals"] else ("block", "score")
+            rules |= {name: form.text(name) for name in texts}
             experiment.change(**sides, answer_range=ends, **rules)
             return "changed", 0
 

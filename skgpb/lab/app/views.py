@@ -91,7 +91,7 @@ def outcome_label(status: dict[str, Any]) -> str:
 
 
 def requested_fields(experiment: Experiment) -> tuple[dict[str, Limit | None], str]:
-    """Return the measurements for the score and limits, with their limits, and the block's name."""
+    """Return the measurements for score, goals and limits, with limits, and the block's name."""
     limits = outcome_limits(experiment.optimizer)
     return {name: limits.get(name) for name in experiment.counted}, experiment.status()["block"]
 
@@ -133,7 +133,10 @@ class RunView:
         #: The outcome as the label of a field, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]
         extreme = "largest" if status["direction"] == "maximize" else "smallest"
-        self.aim: str = f"Looking for the {extreme} {status['answer'] or 'result'}"
+        sought = f"{extreme} {status['answer'] or 'result'}"
+        if status["goals"]:
+            sought = f"best compromises between {' and '.join(status['goals'])}"
+        self.aim: str = f"Looking for the {sought}"
         self.sides: list[SideView] = [
             _side_view(i, side) for i, side in enumerate(experiment.sides)
         ]

@@ -231,6 +231,15 @@ def _add_new(commands: Any) -> None:
         "5)', each from worthless to perfect; there is no other answer then",
     )
     add(
+        "--goal",
+        dest="goals",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="one of two to four measurements of which the best compromises are sought: 'large "
+        "yield' or 'small cost'; tell them with --measured, there is no other answer then",
+    )
+    add(
         "--minimize",
         dest="direction",
         action="store_const",
@@ -390,6 +399,8 @@ def _as_command(command: Callable[[argparse.Namespace], Output]) -> Callable:
 
 def _new(arguments: argparse.Namespace) -> Output:
     _check_skip(arguments)
+    if arguments.goals and (arguments.score or arguments.direction == "minimize"):
+        raise UsageError("--goal cannot be combined with --maximize or --minimize: say small NAME")
     if arguments.score and arguments.direction == "minimize":
         raise UsageError("--minimize cannot be combined with --maximize: turn the signs of SCORE")
     given = select_arguments(Experiment.create, arguments)
@@ -671,7 +682,8 @@ def _history(arguments: argparse.Namespace) -> Output:
 def _list_queries(experiment: Experiment) -> list[str]:
     """Return lines with a table of all queries, the notes on them, and remarks on answers."""
     status, history = experiment.status(), experiment.history()
-    names, limited = [side.name for side in experiment.sides], experiment.counted
+    names = [side.name for side in experiment.sides]
+    limited = [name for name in experiment.counted if name != status["answer"]]
     rows = [
         [
             str(e["query"]),
@@ -752,7 +764,8 @@ def _state_entry(experiment: Experiment) -> dict[str, Any]:
 
 def _rules(status: dict[str, Any]) -> list[str]:
     """Return a line for each rule: constraints, limits, score, block, range and costs."""
-    more = [f"the score is {status['score']}"] if status["score"] else []
+    has_score = status["score"] and not status["goals"]
+    more = [f"the score is {status['score']}"] if has_score else []
     more += [f"results may be shifted by the {status['block']}"] if status["block"] else []
     if status["answer_range"]:
         ends = read_range(status["answer_range"])
@@ -847,6 +860,8 @@ def _describe_scatter(scatter: float | None, unit: str) -> str:
 def _goal(status: dict[str, Any]) -> str:
     """Write the question of an experiment: where the answer is largest, or smallest."""
     answer, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
+    if status["goals"]:
+        return f"which are the best compromises between {' and '.join(status['goals'])}?"
     extreme = "smallest" if status["direction"] == "minimize" else "largest"
     average = "average " if status["regions"] else ""
     noise = "unknown" if status["noise"] is None else format_value(status["noise"])

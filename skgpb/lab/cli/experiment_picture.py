@@ -7,7 +7,7 @@ from typing import Any
 
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.answers import range_ends
-from skgpb.lab.experiments.pictures import draw_progress
+from skgpb.lab.experiments.pictures import draw_progress, draw_trade_offs
 from skgpb.lab.experiments.sides import format_value
 from skgpb.lab.experiments.texts import to_one_line
 from skgpb.plotting import SliceDisplay
@@ -56,7 +56,11 @@ def draw_experiment(experiment: Experiment) -> Any:
     slices, progress = halves
     ends = range_ends(status["answer_range"])
     _draw_slices(slices, experiment.optimizer, (rows, columns, d), value, ends)
-    draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
+    found = experiment.trade_offs() if status["goals"] else None
+    if found is None:
+        draw_progress(progress.subplots(), experiment.history(), status["direction"], value)
+    else:
+        draw_trade_offs(progress.subplots(), found)
     say(figure)
     title = status["title"] or to_one_line(experiment.path.name)
     lines = _describe_best(status["best"], value, int(LETTERS * width))

@@ -22,7 +22,8 @@ from skgpb.lab.experiments.notebook import Notebook, parse_sides
 from skgpb.lab.experiments.plan import Plan, read_earlier_campaigns
 from skgpb.lab.experiments.scores import read_score
 from skgpb.lab.experiments.sides import Side
-from skgpb.lab.experiments.texts import check_name
+from skgpb.lab.experiments.texts import check_name, quote
+from skgpb.lab.experiments.trade_offs import format_goals, read_goals
 
 __all__ = ["Experiment"]
 
@@ -30,6 +31,7 @@ __all__ = ["Experiment"]
 FINAL_STATUSES = ("answered", "given", "failed", "skipped")
 # Parameters that cannot be combined with regions=True, and the reasons.
 NOT_OF_REGIONS = {
+    "goals": "is for single settings, not for regions",
     "score": "is for single settings, not for regions",
     "block": "is for single settings, not for regions",
     "limits": "are for single settings: an average over a region may be within a limit that "
@@ -134,6 +136,7 @@ class Experiment:
         block: str = "",
         answer_range: str | tuple[float | None, float | None] = "",
         score: str = "",
+        goals: str | Iterable[str] = (),
         direction: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
@@ -189,6 +192,10 @@ class Experiment:
             that are numbers, with ``desirability(yield, 60, 90)``, which is 0 up to the first
             number and 1 from the second on, min, max, sqrt, log, exp and abs. Names of several
             words stand between quotes. See :ref:`scores`.
+        goals : str or list of str, default=()
+            Two to four measurements of which the best compromises are sought: ``"large yield"``,
+            ``"small cost"``. Pass their values to :meth:`tell` as ``measured``; there is no other
+            answer. See :ref:`goals-of-experiments`.
         direction : {"maximize", "minimize"}, default="maximize"
             Whether the search maximizes or minimizes the answer.
         noise : float, default=None
@@ -227,21 +234,30 @@ class Experiment:
         taken = [side.name for side in every] + [answer] * bool(answer)
         limited = read_limits(limits, taken)
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
+        sought = read_goals(goals, every)
+        if sought and (score or direction == "minimize"):
+            raise ValueError(
+                "goals have directions of their own and no score; got "
+                f"score={score!r} and direction={direction!r}"
+            )
+        if sought:
+            score, direction = quote(next(iter(sought))), next(iter(sought.values()))
         scored = read_score(score, every)
         cost = read_costs(costs, every)
         tables = list(earlier_campaigns)
-        for name, text in (("score", score), ("block", block)) if tables else ():
+        one = ("goals", str(format_goals(sought))) if sought else ("score", score)
+        for name, text in (one, ("block", block)) if tables else ():
             if text:
                 raise ValueError(
                     f"{name} is for experiments without earlier_campaigns, got {text!r}"
                 )
-        asked: dict[str, Any] = {"score": score, "block": block, "limits": format_limits(limited)}
-        asked["earlier_campaigns"] = tables
+        asked: dict[str, Any] = {"goals": format_goals(sought), "score": score, "block": block}
+        asked |= {"limits": format_limits(limited), "earlier_campaigns": tables}
         for name, given in {**asked, "constraints": constraints, "costs": cost and costs}.items():
             if regions and given:
                 raise ValueError(f"{name} {NOT_OF_REGIONS[name]}; got regions=True and {given!r}")
         every = [side.with_value_list() if regions else side.rounded_to_grid() for side in every]
-        more: dict[str, Any] = {}
+        more: dict[str, Any] = {"goals": dict([*sought.items()][1:])} if sought else {}
         if tables:
             given = read_earlier_campaigns(tables, every, constraints, answer)
             more["earlier_campaigns"] = given
@@ -316,12 +332,14 @@ class Experiment:
             ``earlier_campaigns``, a dict of names and numbers of answers,
             ``spent``, the total cost of answered and failed queries, None without costs, ``block``,
             the field that names blocks, ``answer_range`` and ``score``, texts that may be empty,
+            ``goals``, a list of texts; the first goal is the score as well,
             ``not_used``, names of measurements that no limit, score or block uses, ``n_answered``,
             ``n_given``, ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of
             this name.
         """
         with self._notebook.reading():
             notebook, plan = self._notebook, self._notebook.plan
+            goals = format_goals(notebook.goals)
             optimizer = plan.optimizer
             states = [entry.status for entry in notebook.entries]
             tried = [e for e in notebook.entries if e.status in ("answered", "failed")]
@@ -330,6 +348,7 @@ class Experiment:
                 "file": str(notebook.path),
                 **notebook.labels,
                 **({} if notebook.score is None else {"answer": "score", "unit": ""}),
+                **({"answer": next(iter(notebook.goals))} if notebook.goals else {}),
                 "direction": optimizer.run_.params.direction,
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": plan.has_regions,
@@ -342,6 +361,7 @@ class Experiment:
                 "block": notebook.block,
                 "answer_range": format_range(notebook.range),
                 "score": "" if notebook.score is None else notebook.score.text,
+                "goals": goals,
                 "not_used": notebook.not_used(),
                 **{f"n_{each}": states.count(each) for each in FINAL_STATUSES},
                 "pending": notebook.pending(),

@@ -390,22 +390,23 @@ class Judge:
         return blocks_in(self._optimizer)
 
     def trade_offs(self) -> dict[str, Any] | None:
-        """Return the Pareto front of the measurements in the score.
+        """Return the Pareto front of the goals, or of the measurements in the score.
 
         Returns
         -------
         trade_offs : dict or None
             ``names`` of the measurements; ``larger_is_better``, a list of bools, according to the
-            score; ``queries`` and their ``values``, a list of lists; ``beyond``, numbers of the
-            queries with a measurement beyond a limit; ``best``, numbers of the queries that no
-            other query dominates (the Pareto front), among the results within all limits, or, while
-            there are none, among the results that lack a measurement; ``hypervolume``, the share of
-            the box between the worst and the best of each measurement that the front dominates.
+            goals or to the score; ``queries`` and their ``values``, a list of lists; ``beyond``,
+            numbers of the queries with a measurement beyond a limit; ``best``, numbers of the
+            queries that no other query dominates (the Pareto front), among the results within all
+            limits, or, while there are none, among the results that lack a measurement;
+            ``hypervolume``, the share of the box between the worst and the best of each measurement
+            that the front dominates.
             None if fewer than two measurements have a direction in the score, or there are fewer
             than two results.
         """
         score, told = self._notebook.score, [entry.as_dict() for entry in self._answered]
-        return None if score is None else trade_offs(score, told)
+        return None if score is None else trade_offs(score, self._notebook.goals, told)
 
     # -- predictions ------------------------------------------------------------------------
 

@@ -175,7 +175,7 @@ def read_measured(given: Any, limit: Limit | None, what: str) -> float | bool:
 def outcome_values(
     measured: Mapping[str, Any], limits: Limits, query: int | None = None
 ) -> dict[str, float | bool]:
-    """Return the values of all outcomes with limits, as a dict without missing ones.
+    """Return the values of all outcomes with limits, without missing ones; a goal has open ends.
 
     Raises
     ------
@@ -184,8 +184,12 @@ def outcome_values(
     """
     where = "" if query is None else f" of query {query}"
     found = {name: outcome_value(name, measured) for name in limits}
+    roles = {
+        name: "is a goal" if limit == (None, None) else "has a limit"
+        for name, limit in limits.items()
+    }
     return {
-        name: read_measured(value, limits[name], f"{name}{where}, which has a limit,")
+        name: read_measured(value, limits[name], f"{name}{where}, which {roles[name]},")
         for name, value in found.items()
         if value is not None
     }

@@ -42,6 +42,7 @@ from skgpb.lab.experiments.scores import Score, read_score
 from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.table import PastAnswers, read_answers
 from skgpb.lab.experiments.texts import quote, quote_name, to_one_line
+from skgpb.lab.experiments.trade_offs import format_goals
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
@@ -50,7 +51,7 @@ from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.search import Search
 from skgpb.utils.locks import StateLock
 from skgpb.utils.persistence import read_notes
-from skgpb.utils.typing import Limits
+from skgpb.utils.typing import Directions, Limits
 from skgpb.utils.warnings import warn
 
 # Classes of optimizers whose queries are settings, or averages over regions of them.
@@ -301,7 +302,7 @@ class Notebook:
         if event[0] == "tell":
             (entry,) = (entry for entry in self.entries if entry.ended == i)
             told = self._answer_event(event, entry.number)
-            return [(told, numbers), *self._outcome_events(event[1], entry.number, plan.limits)]
+            return [(told, numbers), *self._outcome_events(event[1], entry.number, plan.outcomes)]
         if event[0] == "fail":
             (entry,) = (entry for entry in self.entries if entry.ended == i)
             skipped = self._record(entry.number).skipped  # it is no failure
@@ -314,7 +315,7 @@ class Notebook:
             query = plan.point_query(x)
             if is_split:
                 out.append((self._answer_event(("tell", query, y, nan), number), [number]))
-            out += self._outcome_events(query, number, plan.limits)
+            out += self._outcome_events(query, number, plan.outcomes)
         if len(out) >= defaults.TOGETHER_FROM:
             begins, ends = (((kind,), list[int]()) for kind in TOGETHER)
             out = [begins, *out, ends]
@@ -605,9 +606,17 @@ class Notebook:
                 raise ValueError(f"measured has no effect under the name {name!r}: write {right!r}")
 
     def measurement_names(self) -> list[str]:
-        """Return the names of the measurements that the limits and the score need."""
-        limited = required_measurements(self.plan.limits)
+        """Return the names of the measurements that limits, goals and the score need."""
+        limited = required_measurements(self.plan.outcomes)
         return list(dict.fromkeys([*limited, *_measured_in(self.score, self.plan.sides)]))
+
+    @property
+    def goals(self) -> Directions:
+        """Directions of all goals, of which the first is the answer; empty without goals."""
+        further = self.plan.goals
+        if not further or self.score is None:
+            return {}
+        return {self.score.names[0]: self.plan.optimizer.run_.params.direction, **further}
 
     def not_used(self) -> list[str]:
         """Return the names of the measurements that no limit, score or block uses."""
@@ -684,7 +693,7 @@ class Notebook:
 
     def _check_measured(self, told: Sequence[int]) -> None:
         """Warn if the first answers that lack a measurement for a limit are among ``told``."""
-        for name, limit in self.plan.limits.items():
+        for name, limit in self.plan.outcomes.items():
             lacking = [
                 entry
                 for entry in self.entries
@@ -699,15 +708,17 @@ class Notebook:
             which = f"quer{'y' if len(numbers) == 1 else 'ies'} "
             which += ", ".join(map(str, sorted(numbers)[:MOST_NAMED]))
             which += ", ..." if len(numbers) > MOST_NAMED else ""
+            is_limited = name in self.plan.limits
+            role, of = ("has a limit", "the limit") if is_limited else ("is a goal", "it")
             warn(
-                f"{quote_name(name)} has a limit and was not measured for {which}{but}: nothing "
-                "is known of the limit there",
+                f"{quote_name(name)} {role} and was not measured for {which}{but}: nothing "
+                f"is known of {of} there",
                 LimitWarning,
             )
 
     def _tell_arguments(self, record: LabRecord) -> dict[str, Any]:
         """Return the outcomes and the block of a record, as keyword arguments of ``tell``."""
-        outcomes = outcome_values(record.measured, self.plan.limits)
+        outcomes = outcome_values(record.measured, self.plan.outcomes)
         return {"outcomes": outcomes, "block": block_name(record, self.block)}
 
     def _withdraw(self, entry: Entry) -> int:
@@ -732,7 +743,7 @@ class Notebook:
         self.records = {n: row.record for n, row in zip(numbers, rows, strict=True)}
         self._leave_out(past)
         self._count()
-        limits, records = self.plan.limits, self.records.items()
+        limits, records = self.plan.outcomes, self.records.items()
         outcomes = [outcome_values(record.measured, limits, number) for number, record in records]
         skipped = any(row.status == "skipped" for row in rows)
         if self.block or self.score is not None or any(outcomes) or skipped:
@@ -789,7 +800,7 @@ class Notebook:
             read_answers,
             sides=self.plan.sides,
             answer=None if self.score is not None else answer or self.labels["answer"] or None,
-            limited=required_measurements(self.plan.limits),
+            limited=required_measurements(self.plan.outcomes),
             of_two=[name for name, each in self.plan.limits.items() if isinstance(each, bool)],
             scored=_measured_in(self.score, self.plan.sides),
             block=self.block,
@@ -819,7 +830,7 @@ class Notebook:
         self._count()
         # Measurements may have been written while the queries were pending: repeat with them.
         skipped = any(row.status == "skipped" for row in rows)
-        if self.block or self.score is not None or self.plan.limits or skipped:
+        if self.block or self.score is not None or self.plan.outcomes or skipped:
             self._replay()
         self._check_measured([entry.number for entry in told])
         return [self.entry(entry.number).as_dict() for entry in told]
@@ -948,6 +959,10 @@ class Notebook:
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""
+        if self.goals:
+            raise ValueError(
+                f"score is for experiments without goals, which are {format_goals(self.goals)}"
+            )
         name = self.labels["answer"] or DEFAULT_ANSWER_NAME
         if self.score is None and score is not None:
             for entry in self.entries:

@@ -20,7 +20,7 @@ from skgpb.lab.experiments.table import PastAnswer, read_answers
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.optimizers.changed_box import Restatement, box_with_earlier, known_settings
 from skgpb.optimizers.search import Search
-from skgpb.utils.typing import Limits
+from skgpb.utils.typing import Directions, Limits
 from skgpb.utils.warnings import without_warnings
 
 
@@ -83,6 +83,16 @@ class Plan:
     def limits(self) -> Limits:
         """Limits on outcomes; empty if there are none."""
         return outcome_limits(self.optimizer)
+
+    @property
+    def goals(self) -> Directions:
+        """Directions of the goals beside the answer; empty if there are none."""
+        return getattr(self.optimizer.run_.params, "goals", None) or {}
+
+    @property
+    def outcomes(self) -> Limits:
+        """Limits on all outcomes that have models; a goal without a limit is open at both ends."""
+        return {**dict.fromkeys(self.goals, (None, None)), **self.limits}
 
     @property
     def costs(self) -> list[str]:
@@ -282,11 +292,11 @@ class Plan:
             other.set_params(cost=read_costs(self.costs if costs is None else costs, every))
         if limits is not None:
             given = other.get_params(deep=False)
-            ours = EIOptimizer if self.limits else GPUCBOptimizer
+            ours = EIOptimizer if self.limits or self.goals else GPUCBOptimizer
             if type(other) is ours and given.get("regret", "simple") == "simple":
                 shared = (
                     *("bounds", "alpha", "direction", "cost", "random_state"),
-                    "earlier_campaigns",
+                    *("earlier_campaigns", "goals"),
                 )
                 other = _make_search(limits, {name: given[name] for name in shared})
             else:
@@ -341,12 +351,12 @@ def outcome_limits(optimizer: Any) -> Limits:
 
 
 def _make_search(limits: Limits, settings: dict[str, Any]) -> Search:
-    """Return the optimizer of an experiment: with limits another class than without.
+    """Return the optimizer of an experiment: with limits or goals another class than without.
 
     Simple regret, because the setting that is recommended at the end counts, not each answer.
     """
-    if limits:
-        return EIOptimizer(limits=dict(limits), **settings)
+    if limits or settings.get("goals"):
+        return EIOptimizer(limits=dict(limits) or None, **settings)
     return GPUCBOptimizer(regret="simple", **settings)
 
 

@@ -98,6 +98,8 @@ def reason(
         why = f"it was asked before ({before}): once more, because results scatter"
     elif isinstance(optimizer, Search) and len(answered) < optimizer._n_initial:
         why = "it is one of the first settings, which are spread over everything that can be set"
+    elif getattr(optimizer, "goals", None):
+        why = "of all settings it promises most to improve the compromises"
     elif sign * (best["mean"] - mean) <= ALIKE * std and here != there:
         much = "much" if sign > 0.0 else "little"
         why = f"nearly as {much} is expected as at the best setting so far ({here}, there {there})"

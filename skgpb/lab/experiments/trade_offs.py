@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from skgpb.acquisition.volume import dominated_volume, pareto_mask
 from skgpb.lab.experiments.scores import Score
+from skgpb.lab.experiments.sides import Side
+from skgpb.lab.experiments.texts import check_name, strip_quotes
+from skgpb.utils.typing import Direction, Directions
 
+# Limit: number of goals of a search.
+MOST_GOALS = 4
+#: The direction of a goal by its word.
+DIRECTIONS: dict[str, Direction] = {"large": "maximize", "small": "minimize"}
 # Step of the finite differences of a score, as a share of the range of a measurement.
 STEP = 1e-3
 
@@ -29,54 +38,61 @@ def directions(score: Score, rows: list[dict[str, Any]], names: list[str]) -> li
     return out
 
 
-def pareto_mask(Y: np.ndarray) -> np.ndarray:
-    """Return a mask (n,) of the rows of Y (n, m) that no other row dominates.
+def read_goals(texts: str | Iterable[str], sides: Sequence[Side]) -> dict[str, Direction]:
+    """Parse goals, such as "large yield" and "small cost"; an empty dict if there are none.
 
-    A row dominates another if it is at least as large in all columns and larger in one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pareto_mask(np.array([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [3.0, 1.0]]))
-    array([ True,  True, False,  True])
+    Raises
+    ------
+    ValueError
+        If a text has another form, a goal is a side, or there is one goal or more than four.
     """
-    at_least = (Y[:, np.newaxis] >= Y).all(axis=2)
-    better = (Y[:, np.newaxis] > Y).any(axis=2)
-    return np.logical_not((at_least & better).any(axis=0))
+    goals: dict[str, Direction] = {}
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    for text in texts:
+        word, _, name = text.strip().partition(" ")
+        name = strip_quotes(name.strip()).strip()
+        if word not in DIRECTIONS or not name:
+            raise ValueError(f"a goal must be large NAME or small NAME, got {text!r}")
+        check_name(name, "the name of a goal")
+        if name in goals or name in (side.name for side in sides):
+            raise ValueError(
+                f"goals are different measurements, and {name!r} is "
+                f"{'one already' if name in goals else 'a setting'}; got {text!r}"
+            )
+        goals[name] = DIRECTIONS[word]
+    if len(goals) == 1 or len(goals) > MOST_GOALS:
+        raise ValueError(f"there may be two to four goals, got {texts}")
+    return goals
 
 
-def hypervolume(Y: np.ndarray) -> float:
-    """Return the volume of the points in the unit cube that the rows of Y (n, m) dominate.
+def format_goals(goals: Directions) -> list[str]:
+    """Format goals as texts that :func:`read_goals` parses."""
+    words = {direction: word for word, direction in DIRECTIONS.items()}
+    return [f"{words[direction]} {name}" for name, direction in goals.items()]
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> hypervolume(np.array([[0.5, 1.0], [1.0, 0.5]]))
-    0.75
+
+def trade_offs(
+    score: Score, goals: Directions, entries: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the trade-offs between goals, or between the measurements in a score without goals.
+
+    See ``Experiment.trade_offs``.
     """
-    if not len(Y):
-        return 0.0
-    if Y.shape[1] == 1:
-        return float(Y.max())
-    total, heights = 0.0, np.unique(Y[:, -1])
-    for low, high in zip(np.append(0.0, heights[:-1]), heights, strict=True):
-        total += float(high - low) * hypervolume(Y[Y[:, -1] >= high][:, :-1])
-    return total
-
-
-def trade_offs(score: Score, entries: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the trade-offs between the measurements in a score, see ``Experiment.trade_offs``."""
-    measured = [name for name in score.names if any(name in each["measured"] for each in entries)]
+    names = goals or score.names
+    measured = [name for name in names if any(name in each["measured"] for each in entries)]
+    if goals:
+        entries = [each for each in entries if goals.keys() <= each["measured"].keys()]
     rows = [each["params"] | each["measured"] for each in entries]
     if len(measured) < 2 or len(rows) < 2:
         return None
-    sought = directions(score, rows, measured)
+    signs = {name: 1.0 if each == "maximize" else -1.0 for name, each in goals.items()}
+    sought = [signs[name] for name in measured] if goals else directions(score, rows, measured)
     kept = [(name, sign) for name, sign in zip(measured, sought, strict=True) if sign]
     if len(kept) < 2:
         return None
-    names, signs = zip(*kept, strict=True)
-    Y = np.array([[row[name] for name in names] for row in rows])
-    good = Y * np.array(signs)
+    of_kept, kept_signs = zip(*kept, strict=True)
+    Y = np.array([[row[name] for name in of_kept] for row in rows])
+    good = Y * np.array(kept_signs)
     width = np.ptp(good, axis=0)
     share = (good - good.min(axis=0)) / np.where(width > 0.0, width, 1.0)
     within = [each["within_limits"] for each in entries]
@@ -85,11 +101,11 @@ def trade_offs(score: Score, entries: list[dict[str, Any]]) -> dict[str, Any] | 
     best = np.zeros(len(good), dtype=bool)
     best[among] = pareto_mask(good[among])
     return {
-        "names": list(names),
-        "larger_is_better": [sign > 0.0 for sign in signs],
+        "names": list(of_kept),
+        "larger_is_better": [sign > 0.0 for sign in kept_signs],
         "queries": [each["query"] for each in entries],
         "values": Y.tolist(),
         "beyond": [each["query"] for each in entries if each["within_limits"] is False],
         "best": [each["query"] for each, is_best in zip(entries, best, strict=True) if is_best],
-        "hypervolume": hypervolume(share[best]),
+        "hypervolume": dominated_volume(share[best]),
     }

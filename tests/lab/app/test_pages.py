@@ -1062,6 +1062,34 @@ def test_scores_are_named_asked_for_and_drawn(path):
 
 
 @pytest.mark.slow
+def test_goals_are_named_asked_for_and_drawn(path):
+    window = Window(path)
+    window.open()
+    new = NEW | {"direction": "maximize"}
+    window.send("/new", **new, goals="large yield")
+    assert window.status == 422 and "two to four goals" in window.text and not path.exists()
+    window.send("/new", **new, goals="large yield\nsmall cost")
+    run = Experiment(path)
+    assert run.status()["goals"] == ["large yield", "small cost"]
+    window.send("/ask", count="1")
+    (entry,) = run.pending()
+    text = window.open()
+    assert "Looking for the best compromises between large yield and small cost" in text
+    assert ">yield</label>" in text and ">cost</label>" in text and "The score is" not in text
+    fields = [text.index(f">{name}</label>") for name in ("cost", "yield")]
+    values = ("20", "50") if fields[0] < fields[1] else ("50", "20")
+    window.send(f"/tell/{entry['query']}", "value", limited0=values[0], limited1=values[1])
+    assert run.history()[0]["measured"] == {"yield": 50.0, "cost": 20.0}
+    run.tell(at={"heat": 40, "catalyst": "A"}, measured={"yield": 60.0, "cost": 25.0})
+    assert "best compromises between yield and cost are experiments 1, 2" in window.open()
+    window.open("/picture/trade-offs-0-light.svg")
+    assert window.status == 200 and "best compromises" in window.text
+    window.open("/change")
+    window.send("/change", low0="20", high0="90", values1="A, B", limits="cost < 22")
+    assert run.status()["limits"] == ["cost <= 22"] and run.trade_offs()["best"] == [1]
+    assert "The score is" not in window.open("/report.html")
+
+
 def test_a_slip_in_what_a_score_is_computed_from_is_asked_about_once(path):
     run = Experiment.create(path, ["heat=20:90"], score="yield - cost")
     for i in range(6):

@@ -186,7 +186,7 @@ def test_keys_of_every_object(path, call, tmp_path):
         *("file", "title", "answer", "unit", "direction", "noise", "regions", "sides"),
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "history"),
         "not_used",
-        *("limits", "constraints", "block", "answer_range", "score", "trade_offs"),
+        *("limits", "constraints", "block", "answer_range", "score", "goals", "trade_offs"),
         *("costs", "earlier_campaigns", "spent"),
     }
 

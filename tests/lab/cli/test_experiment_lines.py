@@ -399,6 +399,28 @@ def test_a_score_is_begun_changed_and_told(tmp_path, call):
     assert call("best", path)[0][-1] == "best answer so far: 4, of query 2"
 
 
+def test_goals_are_begun_asked_for_and_drawn(tmp_path, call):
+    path = tmp_path / "mix.skgpb"
+    goals = ("--goal", "large a", "--goal", "small b")
+    lines, _ = call("new", path, "--bounds", "x=0:1", *goals)
+    assert lines[0] == f"{path}: which are the best compromises between large a and small b?"
+    assert not any("score" in line for line in lines)
+    assert call("ask", path)[0][-1].endswith(f"tell {path} --measured b=VALUE a=VALUE")
+    assert call("tell", path, "--measured", "a=3", "b=1")[0][0] == "query 1: 3"
+    call("tell", path, "--at", "x=0.5", "--measured", "a=4", "b=9")
+    lines, _ = call("best", path)
+    assert lines[-1].startswith(
+        "best compromises so far between large a and small b: queries 1, 2; they cover "
+    )
+    lines, _ = call("show", path)
+    assert any(line.split() == ["query", "x", "a", "b"] for line in lines)
+    picture = tmp_path / "mix.png"
+    call("plot", path, "--output", picture)
+    assert picture.stat().st_size > 1000
+    other = "new", tmp_path / "other.skgpb", "--bounds", "x=0:1", *goals
+    assert call(*other, "--minimize", status=2) is not None
+
+
 def test_sides_are_held_added_and_dropped(tmp_path, call):
     path = tmp_path / "run.skgpb"
     Experiment.create(path, ["heat=20:90", "acid=A,B"]).tell(3.0, at={"heat": 40, "acid": "B"})

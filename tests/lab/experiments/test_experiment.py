@@ -355,6 +355,7 @@ def test_everything_is_json_with_documented_keys(run):
         *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
         "not_used",
         *("limits", "costs", "spent", "block", "answer_range", "score", "earlier_campaigns"),
+        "goals",
     }
     assert set(status["pending"][0]) == {
         *("query", "params", "status", "answer", "noise", "reason", "within_limits", "cost"),

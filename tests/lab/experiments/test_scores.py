@@ -1,7 +1,6 @@
 """Scores of several measurements: as texts, and through everything that changes an experiment."""
 
 import csv
-import itertools
 
 import cases
 import numpy as np
@@ -13,7 +12,7 @@ from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import write_table
 from skgpb.lab.experiments.pictures import draw_trade_offs
 from skgpb.lab.experiments.scores import Score, desirability
-from skgpb.lab.experiments.trade_offs import hypervolume, pareto_mask, trade_offs
+from skgpb.lab.experiments.trade_offs import trade_offs
 
 SIDES = ["heat=20:90", "oil=A,B"]
 SCORE = "0.7*yield - 0.3*cost"
@@ -295,18 +294,6 @@ def test_compromises_are_what_nothing_beats(run):
     assert run.trade_offs() is None
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 4])
-def test_hypervolume_is_that_of_inclusion_and_exclusion(m):
-    Y = np.random.default_rng(m).random((6, m))
-    total = sum(
-        (-1) ** (k + 1) * Y[list(some)].min(axis=0).prod()
-        for k in range(1, 7)
-        for some in itertools.combinations(range(6), k)
-    )
-    assert_allclose(hypervolume(Y), total)
-    assert_allclose(hypervolume(Y[pareto_mask(Y)]), total)
-
-
 @pytest.mark.slow
 def test_the_shell_takes_a_score(tmp_path, capsys):
     path = str(tmp_path / "run.skgpb")
@@ -393,7 +380,7 @@ def test_compromises_are_those_of_all_pairs_of_results(seed):
         }
         for i, row in enumerate(rng.random((12, 5)).round(1).tolist())
     ]  # fmt: skip
-    found = trade_offs(score, entries)
+    found = trade_offs(score, {}, entries)
     names = ["yield", "cost", "purity"]
     assert found["names"] == names and found["larger_is_better"] == [True, False, True]
     assert found["queries"] == list(range(3, 15))
@@ -420,7 +407,7 @@ def test_compromises_are_those_of_all_pairs_of_results(seed):
     draws = rng.random((20_000, 3))
     volume = (front[:, None] >= draws).all(axis=2).any(axis=0).mean()
     assert found["hypervolume"] == pytest.approx(volume, abs=0.015)
-    assert trade_offs(score, entries[:1]) is None
+    assert trade_offs(score, {}, entries[:1]) is None
     # A measurement that is the same in all results has no direction.
     flat = [e | {"measured": e["measured"] | {"cost": 1.0, "purity": 0.5}} for e in entries]
-    assert trade_offs(score, flat) is None
+    assert trade_offs(score, {}, flat) is None
