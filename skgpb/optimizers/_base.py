@@ -724,7 +724,8 @@ class BaseBanditOptimizer(
           fifth entry is the name of the block, if the answer has one.
         * ``("rows", query, count)``: the number of rows in the query, before its answer. Without
           rows there is no answer.
-        * ``("outcomes", query, outcomes)``: the outcomes measured with the answer before.
+        * ``("outcomes", query, outcomes)``: outcomes of the last answer to the query. A
+          fourth entry is True if they were told later than the answer.
         * ``("fail", query, reason)``: a failed evaluation.
         * ``("withdraw", query)``: a query that was taken back.
         * ``("learned", hyperparameters)``: a refit.

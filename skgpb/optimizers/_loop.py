@@ -220,7 +220,7 @@ class Replay:
         elif kind == "rows":
             run.count(query, int(numbers[0]))
         elif kind == "outcomes":
-            run.measure(query, checked_outcomes(numbers[0]))
+            measure(optimizer, query, checked_outcomes(numbers[0]), *numbers[1:])
         else:
             raise ValueError(f"not an event of a saved run: {kind!r}")
 
@@ -677,6 +677,13 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> Any:
     if run.together is None:
         search._check_measured([outcomes or {}])
     return outcomes or {}
+
+
+def measure(search: Any, query: Any, outcomes: dict[str, Any], later: bool = False) -> None:
+    """Record outcomes of the last answer to a query, told with it or ``later``."""
+    if later:  # candidates of this round must not depend on whether anything has read them
+        search._refresh()
+    search.run_.measure(query, outcomes, later)
 
 
 def repeat_events(search: Any, events: Sequence[Event]) -> Any:

@@ -57,6 +57,7 @@ from skgpb.optimizers._feasibility import (
     check_kinds,
     check_spelling,
     checked_limits,
+    checked_outcomes,
     outcomes_of_each,
     with_means,
 )
@@ -1305,6 +1306,42 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         else:
             reward = AnswerWithOutcomes(reward, outcomes, block)
         return loop.tell(self, query, reward, alpha)
+
+    @locked
+    def tell_outcomes(self, query: Told, outcomes: Outcomes) -> Self:
+        """Report outcomes that were measured after the answer to a query was told.
+
+        They count for the last answer to the query, in its block, and for its failure if it failed.
+
+        Parameters
+        ----------
+        query : query, array-like of shape (d,) or dict
+            A query with an answer.
+        outcomes : dict
+            Outcomes as for :meth:`tell`, which were not measured so far.
+        """
+        loop.apply_set_params_and_warn(self)
+        loop.begin(self)
+        run = self.run_
+        answered = {event[1]: None for event in run.events if event[0] in ("tell", "fail")}
+        query = run.moved.get(query, query) if isinstance(query, Query) else query
+        if not (isinstance(query, Query) and query in answered):
+            query = replace(self._inputs, pending=answered).query(query)
+        told, known = checked_outcomes(outcomes), run.known_outcomes(query)
+        if known is None:
+            raise ValueError(
+                f"query must have an answer, got {query!r}: tell its outcomes with its reward"
+            )
+        if again := [name for name in told if known.get(name) is not None]:
+            raise ValueError(
+                f"outcomes must be new for {query!r}, which was told with "
+                f"{again[0]}={known[again[0]]!r}; got {outcomes!r}"
+            )
+        limits = checked_limits(run.params.limits)
+        check_spelling(known | told, limits)
+        check_kinds(told, limits)
+        loop.commit(self, loop.measure, self, query, told, True)
+        return self
 
     def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):
