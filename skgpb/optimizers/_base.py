@@ -352,7 +352,7 @@ class BaseBanditOptimizer(
         known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
         inputs = self._inputs
         if known:
-            query = self.run_.moved.get(query, query)
+            query = self.run_.restated(query)
         if known and query in self.run_.pending:
             inputs.check_sides(query)
         else:

@@ -632,8 +632,7 @@ def withdraw(search: Any, query: Any) -> Any:
     run, inputs = search.run_, search._inputs
     given = query if isinstance(query, list) and query and isinstance(query[0], Query) else [query]
     queries = [
-        run.moved.get(each, each) if isinstance(each, Query) else inputs.query(each)
-        for each in given
+        run.restated(each) if isinstance(each, Query) else inputs.query(each) for each in given
     ]
     for each in queries:
         if each not in run.evaluating:

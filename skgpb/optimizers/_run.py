@@ -222,7 +222,8 @@ class Run:
     asked_again : set of queries
         Queries that ``ask`` returned more than once before their answer.
     moved : dict
-        Queries that were pending when the box changed: the present query for each earlier one.
+        The present query for each query, with the text of its settings, from before the box
+        changed: in another box the same coordinates may be other settings.
     params : SimpleNamespace
         The parameters in use.
     space, actions, context_space, query_space : ParameterSpace or None
@@ -277,7 +278,7 @@ class Run:
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
-        self.moved: dict[Any, Any] = {}
+        self.moved: dict[tuple[Any, str], Any] = {}
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
@@ -370,6 +371,12 @@ class Run:
         if place >= 0 and len(told) == n_samples - self.n_fitted:
             return repr(told[place])
         return None
+
+    def restated(self, query: Any) -> Any:
+        """Return the present query for one from before the box changed; others unchanged."""
+        if not (self.moved and query.has_names):
+            return query
+        return self.moved.get((query, repr(query.settings)), query)
 
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""

@@ -33,8 +33,9 @@ def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
     twin, _ = rebuild(type(search), parameters, replay, lock=search._lock)
     new, asked = twin.run_, set(map(there.query, run.asked))
     new.asked = [each for each in new.asked if each in asked]
+    every = [*run.pending, *(event[1] for event in run.events if event[0] in OF_QUERIES)]
     new.moved = {old: there.query(query) for old, query in run.moved.items()} | {
-        query: there.query(query) for query in run.pending
+        (query, repr(query.settings)): there.query(query) for query in every
     }
     new.asked_again = set(map(there.query, run.asked_again))
     new.evaluations.batch = list(map(there.query, run.evaluations.batch))

@@ -1324,7 +1324,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         loop.begin(self)
         run = self.run_
         answered = {event[1]: None for event in run.events if event[0] in ("tell", "fail")}
-        query = run.moved.get(query, query) if isinstance(query, Query) else query
+        query = run.restated(query) if isinstance(query, Query) else query
         if not (isinstance(query, Query) and query in answered):
             query = replace(self._inputs, pending=answered).query(query)
         told, known = checked_outcomes(outcomes), run.known_outcomes(query)
