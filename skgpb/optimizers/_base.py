@@ -282,12 +282,15 @@ class BaseBanditOptimizer(
         """Return whether ``ask`` may return a query that was asked or told before."""
         return True
 
-    def _takes_box(self, bounds: Any) -> bool:
-        """Return whether the run can continue in a box that was set during it."""
+    def _takes_domain(self, name: str, changed: Mapping[str, Any]) -> bool:
+        """Return whether the run can continue with the ``bounds`` or ``arms`` among ``changed``.
+
+        ``changed`` are all parameters that were set together during the run.
+        """
         return False
 
-    def _change_box(self, bounds: Any) -> None:
-        """Continue the run in another box; called if ``_takes_box``."""
+    def _change_domain(self, name: str, value: Any) -> None:
+        """Continue the run with other ``bounds`` or ``arms``; called if ``_takes_domain``."""
         raise NotImplementedError
 
     def _observe_together(self, answers: list[Any]) -> None:
@@ -418,7 +421,8 @@ class BaseBanditOptimizer(
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
         Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
-        apply at once in searches by candidates of a box with named sides, see :ref:`other-bounds`.
+        apply at once in searches by candidates of a box with named sides, and ``arms`` without
+        costs of their own, see :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)

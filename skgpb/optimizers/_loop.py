@@ -304,8 +304,8 @@ def adopt_state(optimizer: Any, other: Any, parameters: Collection[str] = ()) ->
 
 
 def _set_again(optimizer: Any, parameters: dict[str, Any]) -> None:
-    """Set the parameters of a "set" event; bounds among them wait for the next ``fit``."""
-    later = {name: value for name, value in parameters.items() if name == "bounds"}
+    """Set the parameters of a "set" event; bounds and arms wait for the next ``fit``."""
+    later = {name: value for name, value in parameters.items() if name in ("bounds", "arms")}
     vars(optimizer).update(later)
     optimizer.run_.seen |= later
     optimizer.set_params(**{k: value for k, value in parameters.items() if k not in later})
@@ -464,16 +464,20 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
             if not are_equal(value, newest[name])
         }
         waiting, of_sets, own = search._at_start, search._of_sets, run.params
-        sets = ("arms", "queries", "targets") if of_sets else ()
+        domains = {
+            name: changed.pop(name)
+            for name in ("bounds", "arms")
+            if name in changed and search._takes_domain(name, changed)
+        }
+        sets = {"arms", "queries", "targets"} - domains.keys() if of_sets else ()
         if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
             waiting |= of_sets
-        box = changed.pop("bounds") if search._takes_box(changed.get("bounds")) else None
         search.run_ = run.with_parameters(set_now, changed, waiting)
         if not waiting >= changed.keys():
             search._begin_checks()
             search._on_set_params()
-        if box is not None:
-            search._change_box(box)
+        for name, value in domains.items():
+            search._change_domain(name, value)
 
 
 def apply_set_params_and_warn(search: Any) -> None:

@@ -192,6 +192,11 @@ class Evaluations:
         self.arrived: list[CompletedEvaluation] = []
 
 
+def identity(query: Any) -> tuple[Any, str]:
+    """Return a key of a query by which it differs from others at its coordinates in other boxes."""
+    return query, repr(query.settings) if query.has_names else ""
+
+
 class Run:
     """State of one run of a search, without a reference to the search.
 
@@ -223,7 +228,7 @@ class Run:
         Queries that ``ask`` returned more than once before their answer.
     moved : dict
         The present query for each query, with the text of its settings, from before the box
-        changed: in another box the same coordinates may be other settings.
+        or the arms changed: in another box the same coordinates may be other settings.
     params : SimpleNamespace
         The parameters in use.
     space, actions, context_space, query_space : ParameterSpace or None
@@ -374,9 +379,7 @@ class Run:
 
     def restated(self, query: Any) -> Any:
         """Return the present query for one from before the box changed; others unchanged."""
-        if not (self.moved and query.has_names):
-            return query
-        return self.moved.get((query, repr(query.settings)), query)
+        return self.moved.get(identity(query), query) if self.moved else query
 
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""

@@ -80,7 +80,7 @@ from skgpb.optimizers._sets import (
     differs,
 )
 from skgpb.optimizers._stopping import Rivals
-from skgpb.optimizers.changed_box import change_box
+from skgpb.optimizers.changed_box import change_arms, change_box
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.campaigns import (
     CampaignModels,
@@ -952,6 +952,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
+    earlier_arms : array-like of shape (n_earlier, n_columns), default=None
+        Arms that are not asked now, whose answers count. ``set_params(arms=...)`` during a run
+        finds them, see :ref:`other-arms`.
 
     Attributes
     ----------
@@ -1030,8 +1033,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     n_initial: int | None = None
     limits: Limits | None = None
     earlier_campaigns: EarlierAnswers | None = None
+    earlier_arms: Points | None = None
 
-    _at_start = AT_START | {"earlier_campaigns"}
+    _at_start = AT_START | {"earlier_campaigns", "earlier_arms"}
     # If the sets change as well, new costs and noise variances are for the run on the new sets.
     _of_sets = frozenset({"cost", "alpha"})
     _parameter_constraints = {
@@ -1042,6 +1046,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "cost": ["array-like", callable, None],
         "limits": "no_validation",
         "earlier_campaigns": [Mapping, None],
+        "earlier_arms": "no_validation",
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -1070,15 +1075,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         whole = own.queries is None and own.targets is None and not self._n_context
         return whole and space is not None and bool(np.isfinite(space.n_settings))
 
-    def _takes_box(self, bounds: Any) -> bool:
+    @property
+    def _has_named_box(self) -> bool:
+        """True if queries are the points of a box with named sides."""
         run = self.run_
-        named = isinstance(bounds, Mapping) and run.actions is not None
-        return named and self._targets_are_queries and run.params.arms is None
+        return run.actions is not None and self._targets_are_queries and run.params.arms is None
 
-    def _change_box(self, bounds: Any) -> None:
-        change_box(self, bounds)
+    def _takes_domain(self, name: str, changed: Mapping[str, Any]) -> bool:
+        own = self.run_.params
+        if name == "bounds":
+            return isinstance(changed[name], Mapping) and self._has_named_box
+        # Costs and noise variances of single arms are for the arms of the start.
+        numbers = [(vars(own) | changed)[each] for each in ("cost", "alpha")]
+        both = own.arms is not None and changed[name] is not None
+        return both and not any(map(differs, numbers))
+
+    def _change_domain(self, name: str, value: Any) -> None:
+        (change_box if name == "bounds" else change_arms)(self, value)
 
     def _may_ask(self, query: Any) -> bool:
+        if self.run_.params.earlier_arms is not None and isinstance(query, Arm):
+            return query.index >= 0
         space = self.run_.actions
         if space is None or space.feasible is None:
             return True
@@ -1090,7 +1107,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
         actions = self.run_.actions
-        if not self._takes_box(self.run_.params.bounds):
+        if not self._has_named_box:
             super()._check_fixed(fixed, shared)
         assert actions is not None
         self._sides_with(fixed)
@@ -1145,7 +1162,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         own = run.params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
-        bounds = super()._domain(X) if own.arms is None else box_of_arms(own.kernel, own.arms)
+        if own.earlier_arms is not None and own.arms is None:
+            raise ValueError(f"earlier_arms needs arms, got earlier_arms={own.earlier_arms!r}")
+        if own.arms is None:
+            bounds = super()._domain(X)
+        else:
+            bounds = box_of_arms(own.kernel, own.arms, own.earlier_arms)
         if own.arms is not None and own.bounds is not None:
             raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
         if not self._targets_are_queries:
@@ -1202,6 +1224,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             run.space,
             run.actions,
             self.n_candidates,
+            run.params.earlier_arms,
         )
         seed = seed_of_run(self.random_state, self._replay)
         kernel, sets = feedback.row_kernel(), feedback.sets(seed)
