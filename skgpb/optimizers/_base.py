@@ -421,8 +421,7 @@ class BaseBanditOptimizer(
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
         Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
-        apply at once in searches by candidates of a box with named sides, and ``arms`` without
-        costs of their own, see :ref:`other-bounds`.
+        of named sides and ``arms`` apply at once in searches by candidates, :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)

@@ -31,6 +31,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
+from types import EllipsisType
 from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -952,9 +953,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         open end. Pass measured outcomes to :meth:`tell`. Each has its own model, see Notes.
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
-    earlier_arms : array-like of shape (n_earlier, n_columns), default=None
-        Arms that are not asked now, whose answers count. ``set_params(arms=...)`` during a run
-        finds them, see :ref:`other-arms`.
+    earlier_arms : array-like of shape (n, n_columns), default=None
+        Arms that are not asked now, whose answers count, see :ref:`other-arms`.
 
     Attributes
     ----------
@@ -980,9 +980,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     parts, the nearest of finitely many queries. The next one is farthest from all earlier ones.
 
     *Ties.* Of scores that agree within a relative 1e-9 the first counts. If no answer has any value
-    the query with the largest uncertainty per unit cost is asked.
-
-    *Recommendation.* The target with the highest posterior mean, of several the least uncertain.
+    the query with the largest uncertainty per unit cost is asked. Of several targets with the
+    highest posterior mean the least uncertain is recommended.
 
     *Boxes.* The candidates of a box are the grid of Theorem 2 while it has at most
     ``n_candidates`` points: ceil(d t^2 b sqrt(log(d / theta))) per axis, b being sqrt(2) times the
@@ -995,9 +994,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Repeats.* If the kernel is learned and only the recommendation counts, a search among arms, or
     settings of lists and integers, repeats a query only if one more answer may raise the largest
     mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
-
-    *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
-    asks that of the best answer once more after 16 answers: this shows whether there is noise.
+    If kernel and noise are learned and no query was answered twice, the search asks that of the
+    best answer once more after 16 answers: this shows whether there is noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). Once it predicts better than
@@ -1016,10 +1014,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     such target, or else the target of the largest probability. A ``kernel`` of the user is also
     that of all numbers, in units of their standard deviations.
 
-    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
-    kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
-    was passed to ``ask``, at first the middle of their box. The initial design fills the space of
-    arms. Candidates fill a box from the first round on, and some follow the best in the context.
+    *Contexts.* :meth:`posterior` uses the last context that was passed to ``ask``, at first the
+    middle of their box. The initial design fills the space of arms. Candidates fill a box from the
+    first round on, and some follow the best in the context.
 
     *Batches.* Pending queries have expected answers [Desautels2014]_, see :ref:`pending-queries`.
     """
@@ -1275,7 +1272,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def tell(
         self,
         query: Told,
-        reward: Numbers,
+        reward: Numbers | EllipsisType = ...,
         alpha: Numbers = None,
         *,
         outcomes: Outcomes | Sequence[Outcomes | None] | None = None,
@@ -1291,7 +1288,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             side. Hyperparameters are learned once from a hundred or more, :ref:`many-past-results`.
         reward : float or None, or array-like of shape (n,)
             The noisy answer. None, or NaN in a column of a table, means that the evaluation
-            failed: the query is not asked again for a while.
+            failed: the query is not asked again for a while. Left out, if outcomes of one query are
+            told later than its answer.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
@@ -1301,16 +1299,22 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             returns a pair, the reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
-            block shifts all of its answers by a random effect of mean zero, which does not count as
-            noise. Its variance is learned. There may be a new block at any time. Predictions and
-            recommendations are for an average block. Only if ``kernel`` is None. Failed evaluations
-            have no block.
+            block shifts all of its answers by a random effect of mean zero and learned variance,
+            which does not count as noise. Predictions and recommendations are for an average block.
+            Only if ``kernel`` is None. Failed evaluations have no block.
 
         Warns
         -----
         LearningWarning
             If the hyperparameters could not be refitted. The answer counts all the same.
         """
+        if reward is ...:
+            if outcomes is None or not (alpha is None and block is None):
+                raise ValueError(
+                    f"reward may be left out if only outcomes are told, got {outcomes=}, {alpha=} "
+                    f"and {block=}"
+                )
+            return self._tell_outcomes(query, outcomes)
         if outcomes is None and block is None:
             return loop.tell(self, query, reward, alpha)
         if is_sequence(reward):
@@ -1330,19 +1334,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             reward = AnswerWithOutcomes(reward, outcomes, block)
         return loop.tell(self, query, reward, alpha)
 
-    @locked
-    def tell_outcomes(self, query: Told, outcomes: Outcomes) -> Self:
-        """Report outcomes that were measured after the answer to a query was told.
-
-        They count for the last answer to the query, in its block, and for its failure if it failed.
-
-        Parameters
-        ----------
-        query : query, array-like of shape (d,) or dict
-            A query with an answer.
-        outcomes : dict
-            Outcomes as for :meth:`tell`, which were not measured so far.
-        """
+    def _tell_outcomes(self, query: Any, outcomes: Any) -> Self:
+        """Report outcomes that were measured after the last answer to a query, or its failure."""
         loop.apply_set_params_and_warn(self)
         loop.begin(self)
         run = self.run_

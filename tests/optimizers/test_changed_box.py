@@ -281,7 +281,7 @@ def test_outcomes_of_an_answer_from_before_a_change_are_told_after_it():
         opt.tell(query, reward(query.params), outcomes={"acid": None})
     opt.set_params(bounds={**SIDES, "salt": ["A", "C", "D"], "heat": (0, 60)})
     for i, query in enumerate(before):
-        opt.tell_outcomes(query if i % 2 else query.params, {"acid": 5.0 + i})
+        opt.tell(query if i % 2 else query.params, outcomes={"acid": 5.0 + i})
     assert opt._limit_violation_mask().tolist() == [False] * 3 + [True] * 3
     opt.set_params(bounds={"heat": (0, 90), "salt": ["A", "D"]})
     assert opt._limit_violation_mask().tolist() == [False] * 3 + [True] * 3

@@ -691,10 +691,10 @@ def told_later(later, n=14, **parameters):
         )
         waiting.append((query, {"heat": outcomes(x)["heat"]}) if late else None)
         if i >= 2 and waiting[i - 2] is not None:
-            opt.tell_outcomes(*waiting[i - 2])
+            opt.tell(waiting[i - 2][0], outcomes=waiting[i - 2][1])
     for each in waiting[-2:]:
         if each is not None:
-            opt.tell_outcomes(*each)
+            opt.tell(each[0], outcomes=each[1])
     return opt
 
 
@@ -729,7 +729,7 @@ def test_a_run_with_outcomes_told_later_is_repeated_from_a_file_a_pickle_and_its
     for twin in [opt, *twins]:
         query = twin.run_.told_queries()[-1]
         with pytest.raises(ValueError, match="outcomes must be new"):
-            twin.tell_outcomes(query, {"heat": 0.5})
+            twin.tell(query, outcomes={"heat": 0.5})
         twin.recommend()
         assert [repr(each) for each in twin._events if each[0] != "learned"] == before
     assert len({repr(twin.ask(3)) for twin in [opt, *twins]}) == 1
@@ -743,7 +743,7 @@ def test_reading_before_outcomes_are_told_changes_no_query():
         opt.tell(query, value(query.points[0]), outcomes={"heat": None})
         if reads:
             opt.recommend(), opt.domain_.rows.copy(), opt.posterior()
-        opt.tell_outcomes(query.params, {"heat": 1.5})
+        opt.tell(query.params, outcomes={"heat": 1.5})
     assert opts[0].ask(4) == opts[1].ask(4)
 
 
@@ -755,9 +755,9 @@ def test_outcomes_told_later_of_a_failure_and_of_a_table():
     queries = opt.ask(4)
     for i, query in enumerate(queries):
         opt.tell(query, None if i == 1 else 1.0 * i, outcomes={"ok": None})
-    opt.tell_outcomes(queries[1], {"ok": False})
-    opt.tell_outcomes(queries[0], {"ok": "no"})
-    opt.tell_outcomes(queries[2].points[0], {"ok": True, "color": 3})
+    opt.tell(queries[1], outcomes={"ok": False})
+    opt.tell(queries[0], outcomes={"ok": "no"})
+    opt.tell(queries[2].points[0], outcomes={"ok": True, "color": 3})
     assert opt._limit_violation_mask().tolist() == [True, False, False]
     frame = history_frame(opt)
     assert_array_equal(frame["ok"], [0, 0, 1, np.nan])
@@ -782,9 +782,22 @@ def test_outcomes_that_cannot_be_told_later_change_nothing(told, message):
         opt.tell(query, 1.0, outcomes={"heat": 0.5})
     events = opt._events
     with pytest.raises(ValueError, match=message):
-        opt.tell_outcomes(query, told)
+        opt.tell(query, outcomes=told)
     with pytest.raises(
         ValueError, match=r"query must have an answer, got .*: tell its outcomes with"
     ):
-        opt.tell_outcomes(other, {"acid": 0.5})
+        opt.tell(other, outcomes={"acid": 0.5})
     assert opt._events == events
+
+
+def test_a_reward_is_left_out_only_if_outcomes_are_told():
+    opt = GPUCBOptimizer(bounds=[(0, 1)], random_state=0)
+    query = opt.ask()
+    for told in (
+        {},
+        {"outcomes": {"heat": 1}, "block": "a"},
+        {"outcomes": {"heat": 1}, "alpha": 1},
+    ):
+        with pytest.raises(ValueError, match="reward may be left out if only outcomes are told"):
+            opt.tell(query, **told)
+    assert opt.pending_ == [query]
