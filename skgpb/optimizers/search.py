@@ -1288,8 +1288,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             side. Hyperparameters are learned once from a hundred or more, :ref:`many-past-results`.
         reward : float or None, or array-like of shape (n,)
             The noisy answer. None, or NaN in a column of a table, means that the evaluation
-            failed: the query is not asked again for a while. Left out, if outcomes of one query are
-            told later than its answer.
+            failed: the query is not asked again for a while. Left out to tell later outcomes alone.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
