@@ -316,6 +316,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
         free = self._apart_from_pending(self._free_slots(len(values)), values)
+        free = self._in_neglected_branch(free, values)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
@@ -337,6 +338,36 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _seeks_simple_regret(self) -> bool:
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
+
+    def _in_neglected_branch(
+        self, slots: np.ndarray | None, values: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the slots of the branch that was searched least, in one of several rounds.
+
+        A narrow optimum in a branch, or beside one level of a list, looks like a poor branch until
+        its numbers have been searched finely. Other rounds, and those after all branches have
+        enough answers, are for all ``slots``. None stands for all.
+        """
+        run = self.run_
+        space = run.actions
+        axis = None if space is None or not self._is_observable else space.branch_axis
+        every = defaults.BRANCH_ROUND
+        asks_best = self._seeks_simple_regret or self._answers_are_fixed
+        if axis is None or not asks_best or (run.n_told + len(run.evaluating)) % every:
+            return slots
+        layout = self.domain_.layout
+        asked = layout.places(self._observed_rows_with([*run.evaluating, *run.left_out]))
+        here, there = (space.branches(points) for points in (self.domain_.every_place(), asked))
+        possible = values > -inf
+        if slots is not None:
+            possible &= np.isin(np.arange(len(values)), slots)
+        sides = space.numbers_of_branches
+        counts = np.bincount(there, minlength=len(sides)) / np.maximum(sides, 1)
+        counts[(sides == 0) | ~np.isin(np.arange(len(sides)), here[possible])] = inf
+        least = int(counts.argmin())
+        if counts[least] >= defaults.BRANCH_ANSWERS:
+            return slots
+        return np.flatnonzero(possible & (here == least))
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that ``ask`` may return; None for all.
