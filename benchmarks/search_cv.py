@@ -1,7 +1,8 @@
 """Scores of hyperparameter searches at equal numbers of fits.
 
     python -m benchmarks.search_cv [--runs 5] [--gp-runs 3] [--seed 0]
-        [--n-iter 30] [--folds 3] [--half choosing|confirming|both]
+        [--n-iter 30] [--folds 3]
+        [--half choosing|confirming|both|choosing-more|confirming-more]
         [--tasks NAME ...] [--methods NAME ...] [--output DIR]
 
 Sixteen tasks of real data that scikit-learn has, with one to seven hyperparameters; in four of them
@@ -22,7 +23,9 @@ they are installed, the one with a Gaussian process in ``--gp-runs`` runs only, 
 seconds a search.
 
 The default rule of BanditSearchCV was chosen on the tasks of the first half and the seeds from
-1,000 on. Standard errors are those over tasks, of the means of their runs.
+1,000 on. Twenty further tasks with other models, in two halves of their own, are in
+:mod:`benchmarks.tuning_tasks`; nothing was chosen on them. Standard errors are those over tasks, of
+the means of their runs.
 
 Every run is kept in a file. What is there is not played again, so that a long benchmark can be
 interrupted, or played in parts: delete the file to begin afresh.
@@ -64,7 +67,9 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks import tuning_tasks
 from benchmarks._common import argument_parser, estimate, format_table, mean_and_error, write_csv
+from benchmarks.tuning_tasks import Task
 from skgpb.model_selection import BanditSearchCV
 
 FACTOR = 3
@@ -81,15 +86,6 @@ class Row(NamedTuple):
     seed: int
     held_out: float
     scores: tuple[float, ...]
-
-
-class Task(NamedTuple):
-    """Data, how many rows are for training, and what is tuned over which space."""
-
-    data: Callable[..., tuple[np.ndarray, np.ndarray]]
-    n_train: int
-    estimator: Any
-    space: Any
 
 
 def scaled(*steps: Any) -> Any:
@@ -233,8 +229,13 @@ CONFIRMING = {
         diabetes, 200, Pipeline([("scaler", StandardScaler()), ("model", Ridge())]), REGRESSORS
     ),
 }
-HALVES = {"choosing": CHOOSING, "confirming": CONFIRMING}
-TASKS = CHOOSING | CONFIRMING
+HALVES = {
+    "choosing": CHOOSING,
+    "confirming": CONFIRMING,
+    "choosing-more": tuning_tasks.CHOOSING,
+    "confirming-more": tuning_tasks.CONFIRMING,
+}
+TASKS = {name: task for half in HALVES.values() for name, task in half.items()}
 
 
 class Problem(NamedTuple):
@@ -530,13 +531,16 @@ def main(arguments: list[str] | None = None) -> None:
     """Print regrets, leads over other methods, and the scores of every task."""
     parser = argument_parser("search_cv", __doc__, 5, gp_runs=3, n_iter=30, folds=3)
     parser.add_argument("--half", choices=[*HALVES, "both"], default="both", help="of the tasks")
-    for option, names in (("--tasks", list(TASKS)), ("--methods", list(METHODS))):
-        explained = f"of {', '.join(names)} (default all)"
+    for option, names, default in (
+        ("--tasks", list(TASKS), []),
+        ("--methods", list(METHODS), list(METHODS)),
+    ):
+        explained = f"of {', '.join(names)} (default {'all' if default else 'those of --half'})"
         parser.add_argument(
-            option, nargs="+", choices=names, default=names, metavar="NAME", help=explained
+            option, nargs="+", choices=names, default=default, metavar="NAME", help=explained
         )
     options = parser.parse_args(arguments)
-    options.tasks = [each for each in options.tasks if each in HALVES.get(options.half, TASKS)]
+    options.tasks = options.tasks or [*HALVES.get(options.half, CHOOSING | CONFIRMING)]
     warnings.filterwarnings("ignore")
     path = options.output / f"search_cv_{options.n_iter}x{options.folds}.csv"
     rows = play(options, path)

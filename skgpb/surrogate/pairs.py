@@ -23,7 +23,7 @@ def pending_downdate(
     """Return the reduction of all covariances by answers to some functionals, whatever they are.
 
     It is R (k, m): the covariance of tracked functionals i and j falls by ``R[:, i] @ R[:, j]``.
-    Like :meth:`GaussianProcess.fantasize`, but without a copy of the process. O(k t^2 + k m t).
+    Like :meth:`GaussianProcess.fantasize`, but without a copy of the process. O(k t^2 + k m t + k^3).
 
     Parameters
     ----------

@@ -29,6 +29,7 @@ from skgpb.lab.experiments.blocks import write_block
 from skgpb.lab.experiments.records import LONGEST, MOST_COLUMNS, LabRecord, normalize_date
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.texts import check_name, remove_text_mark, with_point
+from skgpb.utils.validation import shorten_value
 from skgpb.utils.warnings import warn
 
 # Columns of an exported notebook; its columns of fields of LabRecord.
@@ -443,10 +444,8 @@ def _storable(names: list[str], table: str) -> list[str]:
     kept = kept[:MOST_COLUMNS]
     lost = [name for name in dict.fromkeys(names) if name not in kept]
     if lost:
-        warn(
-            f"{len(lost)} columns of {table} are left out: {', '.join(map(repr, lost[:NAMED]))}",
-            UserWarning,
-        )
+        named = ", ".join(map(shorten_value, lost[:NAMED]))
+        warn(f"{len(lost)} columns of {table} are left out: {named}", UserWarning)
     return kept
 
 

@@ -127,7 +127,7 @@ def test_long_cells_of_a_table_are_cut_and_columns_with_long_names_left_out(tmp_
     table.write_text(
         "\n".join([",".join(["x", "y", "text", *names]), f"0.5,1,{','.join([*cells, cells[1]])}"])
     )
-    with pytest.warns(UserWarning, match="1 columns of .* are left out"):
+    with pytest.warns(UserWarning, match=r"1 columns of .* are left out: 'b{199}\.\.\.$"):
         run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"], answer="y", data=table)
     (entry,) = Experiment(run.path).history()
     assert entry["measured"] == {"text": cells[0][:LONGEST], names[0]: "short"}
