@@ -43,6 +43,7 @@ from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Box, Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
+from skgpb.domains.first_design import farthest
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
@@ -316,7 +317,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
         free = self._apart_from_pending(self._free_slots(len(values)), values)
-        free = self._in_neglected_branch(free, values)
+        neglected = self._slot_in_neglected_branch(free, values)
+        if neglected is not None:
+            return self.domain_.arm(neglected)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
@@ -339,35 +342,34 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """True if only the recommendation counts, and not the rewards of the queries."""
         return False
 
-    def _in_neglected_branch(
-        self, slots: np.ndarray | None, values: np.ndarray
-    ) -> np.ndarray | None:
-        """Return the slots of the branch that was searched least, in one of several rounds.
+    def _slot_in_neglected_branch(self, free: np.ndarray | None, values: np.ndarray) -> int | None:
+        """Return the slot that fills the branch with the fewest answers best, in some rounds.
 
-        A narrow optimum in a branch, or beside one level of a list, looks like a poor branch until
-        its numbers have been searched finely. Other rounds, and those after all branches have
-        enough answers, are for all ``slots``. None stands for all.
+        A branch, or the numbers beside a level of a list, whose optimum is narrow looks poor until
+        it has been searched finely. None in other rounds, and if all branches have enough answers.
         """
         run = self.run_
         space = run.actions
-        axis = None if space is None or not self._is_observable else space.branch_axis
-        every = defaults.BRANCH_ROUND
-        asks_best = self._seeks_simple_regret or self._answers_are_fixed
-        if axis is None or not asks_best or (run.n_told + len(run.evaluating)) % every:
-            return slots
-        layout = self.domain_.layout
-        asked = layout.places(self._observed_rows_with([*run.evaluating, *run.left_out]))
-        here, there = (space.branches(points) for points in (self.domain_.every_place(), asked))
+        seeks = self._seeks_simple_regret or self._answers_are_fixed
+        if space is None or not (seeks and self._is_observable) or space.branch_axis is None:
+            return None
+        if (run.n_told + len(run.evaluating)) % defaults.BRANCH_ROUND:
+            return None
+        asked = self._observed_rows_with([*run.evaluating, *run.left_out])
+        known, places = self.domain_.layout.places(asked), self.domain_.every_place()
+        here, there = space.branches(places), space.branches(known)
         possible = values > -inf
-        if slots is not None:
-            possible &= np.isin(np.arange(len(values)), slots)
+        if free is not None:
+            possible &= np.isin(np.arange(len(values)), free)
         sides = space.numbers_of_branches
         counts = np.bincount(there, minlength=len(sides)) / np.maximum(sides, 1)
         counts[(sides == 0) | ~np.isin(np.arange(len(sides)), here[possible])] = inf
         least = int(counts.argmin())
         if counts[least] >= defaults.BRANCH_ANSWERS:
-            return slots
-        return np.flatnonzero(possible & (here == least))
+            return None
+        slots = np.flatnonzero(possible & (here == least))
+        best = farthest(places[slots], known[there == least], self.domain_.bounds)
+        return None if best is None else int(slots[best])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that ``ask`` may return; None for all.
