@@ -346,7 +346,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the slot that fills the branch with the fewest answers best, in some rounds.
 
         A branch, or the numbers beside a level of a list, whose optimum is narrow looks poor until
-        it has been searched finely. None in other rounds, and if all branches have enough answers.
+        it has been searched finely. None in other rounds, with one branch, and if all have enough answers.
         """
         run = self.run_
         space = run.actions
@@ -365,8 +365,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         counts = np.bincount(there, minlength=len(sides)) / np.maximum(sides, 1)
         counts[(sides == 0) | ~np.isin(np.arange(len(sides)), here[possible])] = inf
         least = int(counts.argmin())
-        if counts[least] >= defaults.BRANCH_ANSWERS:
-            return None
+        if np.isfinite(counts).sum() < 2 or counts[least] >= defaults.BRANCH_ANSWERS:
+            return None  # a single branch has no rival
         slots = np.flatnonzero(possible & (here == least))
         best = farthest(places[slots], known[there == least], self.domain_.bounds)
         return None if best is None else int(slots[best])
