@@ -346,7 +346,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         """Return the slot that fills the branch with the fewest answers best, in some rounds.
 
         A branch, or the numbers beside a level of a list, whose optimum is narrow looks poor until
-        it has been searched finely. None in other rounds, with one branch, and if all have enough answers.
+        it has been searched finely. None in other rounds, with one branch, and if all branches have
+        enough answers.
         """
         run = self.run_
         space = run.actions
@@ -1116,7 +1117,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         if name == "bounds":
             return isinstance(changed[name], Mapping) and self._has_named_box
         # Costs and noise variances of single arms are for the arms of the start.
-        numbers = [(vars(own) | changed)[each] for each in ("cost", "alpha")]
+        numbers = [{**vars(own), **changed}[each] for each in ("cost", "alpha")]
         both = own.arms is not None and changed[name] is not None
         return both and not any(map(differs, numbers))
 
