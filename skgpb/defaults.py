@@ -33,6 +33,10 @@ N_DESIGN_POOL = 1024
 GRID_DIMENSIONS = 3
 # Largest number of points of this grid along a side.
 GRID_PER_AXIS = 200
+# One in this number of rounds is for the branch, or level, with the fewest answers (D-H49).
+BRANCH_ROUND = 3
+# This ends when each branch has so many answers for each of its numbers (D-H49).
+BRANCH_ANSWERS = 15
 # One in this number of candidates follows the posterior if the others fill the box (D-D10).
 LOCAL_SHARE = 4
 # One in this number of candidates follows the posterior if sides have separate values (D-H49).

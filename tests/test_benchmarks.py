@@ -57,6 +57,7 @@ SMALLEST: dict[str, list[str]] = {
         "averaged_stop --dimensions 1",
     ],
     "limits": ["--problems Gardner"],
+    "branches": ["--methods simple cv random"],
     "lists": ["--kinds three-lists --methods simple random"],
     "nothing_known": ["--budget 3"],
     "parallel": ["--answers 12 --names forrester"],

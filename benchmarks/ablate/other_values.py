@@ -21,6 +21,8 @@ OTHER: dict[str, Any] = {
     # which queries are compared
     "GRID_DIMENSIONS": 1,
     "GRID_PER_AXIS": 50,
+    "BRANCH_ROUND": 6,
+    "BRANCH_ANSWERS": 0,
     "LOCAL_SHARE": 20,
     "LOCAL_SHARE_OF_SETTINGS": 20,
     "N_CENTERS": 1,

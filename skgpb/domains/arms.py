@@ -711,6 +711,8 @@ class ArmSet:
         self.space_of_all = space
         # Sides (n, d) of regions that may be asked at any place; none in a set of members.
         self.sizes: np.ndarray = np.empty((0, len(bounds)))
+        # Rows without contexts that were members earlier: they have answers and are not asked.
+        self.earlier: np.ndarray = rows[:0]
         # Indices of the first design, empty before its first query.
         self._first = np.empty(0, dtype=np.intp)
         self._lie_at(rows)
@@ -885,6 +887,8 @@ class ArmSet:
 
     def _has(self, index: int, plain: np.ndarray) -> bool:
         """Return whether the query with this index has this row, without contexts."""
+        if index == -1:
+            return bool((self.earlier == plain).all(axis=1).any())
         return 0 <= index < len(self) and np.array_equal(self.plain[index], plain)
 
     def _is_inside(self, plain: np.ndarray) -> bool:

@@ -1229,6 +1229,31 @@ class ParameterSpace:
         out = np.column_stack([getattr(axis, change)(u) for (_, axis), u in pairs])
         return out if len(self._active) == 1 else np.where(self._active_axes(out), out, NEUTRAL)
 
+    @cached_property
+    def branch_axis(self) -> int | None:
+        """Index of the axis of the dicts, or of the only list beside numbers; None without one."""
+        if len(self._active) > 1:
+            return 0
+        lists = [i for i, (_, axis) in enumerate(self.axes) if not axis.ordered]
+        return lists[0] if len(lists) == 1 else None
+
+    def branches(self, points: np.ndarray) -> np.ndarray:
+        """Return the index (n,) of the dict of each point (n, d), or of its level of the list."""
+        assert self.branch_axis is not None
+        axis: Any = self.axes[self.branch_axis][1]
+        return np.asarray(axis.number(points[:, self.branch_axis]), dtype=np.intp)
+
+    @cached_property
+    def numbers_of_branches(self) -> np.ndarray:
+        """Number (n_branches,) of continuous sides in each branch."""
+        assert self.branch_axis is not None
+        if len(self._active) > 1:
+            of_each = [[self.axes[i][1] for i in active.values()] for active in self._active]
+        else:
+            n = int(self.n_values[self.branch_axis])
+            of_each = [[axis for _, axis in self.axes]] * n
+        return np.array([sum(np.isinf(axis.n_settings) for axis in each) for each in of_each])
+
     def _active_axes(self, points: np.ndarray) -> np.ndarray:
         """Return a mask (n, d) of the axes that are active in the settings of points (n, d)."""
         if len(self._active) == 1:

@@ -63,13 +63,14 @@ def history_frame(
     (3, 3)
     """
     check_is_fitted(optimizer, "bounds_")
-    events, measured = [], list[dict[str, Any]]()
+    events, measured, last = [], list[dict[str, Any]](), dict[Any, dict[str, Any]]()
     for event in optimizer._events:
         if event[0] in ("tell", "fail"):
             events.append(event)
             measured.append({})
-        elif event[0] == "outcomes" and measured:
-            measured[-1] = event[2]
+            last[event[1]] = measured[-1]
+        elif event[0] == "outcomes" and event[1] in last:
+            last[event[1]].update(event[2])
     answers = [event for event in events if event[0] == "tell"]
     frame = pd.DataFrame(_settings(optimizer, [event[1] for event in events], feature_names))
     frame.index = pd.RangeIndex(1, len(events) + 1)

@@ -282,12 +282,15 @@ class BaseBanditOptimizer(
         """Return whether ``ask`` may return a query that was asked or told before."""
         return True
 
-    def _takes_box(self, bounds: Any) -> bool:
-        """Return whether the run can continue in a box that was set during it."""
+    def _takes_domain(self, name: str, changed: Mapping[str, Any]) -> bool:
+        """Return whether the run can continue with the ``bounds`` or ``arms`` among ``changed``.
+
+        ``changed`` are all parameters that were set together during the run.
+        """
         return False
 
-    def _change_box(self, bounds: Any) -> None:
-        """Continue the run in another box; called if ``_takes_box``."""
+    def _change_domain(self, name: str, value: Any) -> None:
+        """Continue the run with other ``bounds`` or ``arms``; called if ``_takes_domain``."""
         raise NotImplementedError
 
     def _observe_together(self, answers: list[Any]) -> None:
@@ -356,7 +359,7 @@ class BaseBanditOptimizer(
         known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
         inputs = self._inputs
         if known:
-            query = self.run_.moved.get(query, query)
+            query = self.run_.restated(query)
         if known and query in self.run_.pending:
             inputs.check_sides(query)
         else:
@@ -422,7 +425,7 @@ class BaseBanditOptimizer(
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
         Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
-        apply at once in searches by candidates of a box with named sides, see :ref:`other-bounds`.
+        of named sides and ``arms`` apply at once in searches by candidates, :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)
@@ -728,7 +731,8 @@ class BaseBanditOptimizer(
           fifth entry is the name of the block, if the answer has one.
         * ``("rows", query, count)``: the number of rows in the query, before its answer. Without
           rows there is no answer.
-        * ``("outcomes", query, outcomes)``: the outcomes measured with the answer before.
+        * ``("outcomes", query, outcomes)``: outcomes of the last answer to the query. A
+          fourth entry is True if they were told later than the answer.
         * ``("fail", query, reason)``: a failed evaluation.
         * ``("withdraw", query)``: a query that was taken back.
         * ``("learned", hyperparameters)``: a refit.

@@ -81,6 +81,8 @@ class Feedback:
         Names and types of the sides of that box, and of the sides of the actions alone.
     n_candidates : int
         Number of candidates of a box.
+    earlier_arms : Any
+        Parameter of the user: arms that are not asked now.
     """
 
     kernel: Kernel | None
@@ -93,6 +95,7 @@ class Feedback:
     space: ParameterSpace | None
     actions: ParameterSpace | None
     n_candidates: int
+    earlier_arms: Any = None
 
     def __post_init__(self) -> None:
         self.box = self.bounds[self.n_context :]
@@ -313,7 +316,10 @@ class Feedback:
         layout = Layout(self.d, counts=self._counts)
         if self.arms is None:
             return BoxCandidates(self.box, self.n_candidates, layout, seed, self.actions)
-        return ArmSet(check_numbers(self.arms, "arms"), self.box, layout)
+        arms = ArmSet(check_numbers(self.arms, "arms"), self.box, layout)
+        if self.earlier_arms is not None:
+            arms.earlier = check_numbers(self.earlier_arms, "earlier_arms")
+        return arms
 
     def _district_sets(self) -> tuple[ArmSet, ArmSet]:
         queries, targets = as_districts(self.given)
@@ -447,9 +453,16 @@ def as_districts(given: Mapping[str, Any]) -> list[Districts]:
 # -- the bounding box of the sets ---------------------------------------------------------------
 
 
-def box_of_arms(kernel: Any, arms: Any) -> np.ndarray:
+def box_of_arms(kernel: Any, arms: Any, earlier: Any = None) -> np.ndarray:
     """Return the box (d, 2) around arms, which are boxes if the kernel is over boxes."""
     rows = check_numbers(arms, "arms")
+    if earlier is not None:
+        others = check_numbers(earlier, "earlier_arms")
+        if others.shape[1] != rows.shape[1]:
+            raise ValueError(
+                f"earlier_arms must have {rows.shape[1]} columns like arms, got {others.shape[1]}"
+            )
+        rows = np.concatenate([rows, others])
     if not takes_boxes(kernel):
         return np.column_stack([rows.min(axis=0), rows.max(axis=0)])
     lower, upper = np.split(check_boxes(rows, "arms"), 2, axis=1)

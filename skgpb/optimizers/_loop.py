@@ -220,7 +220,7 @@ class Replay:
         elif kind == "rows":
             run.count(query, int(numbers[0]))
         elif kind == "outcomes":
-            run.measure(query, checked_outcomes(numbers[0]))
+            measure(optimizer, query, checked_outcomes(numbers[0]), *numbers[1:])
         else:
             raise ValueError(f"not an event of a saved run: {kind!r}")
 
@@ -304,8 +304,8 @@ def adopt_state(optimizer: Any, other: Any, parameters: Collection[str] = ()) ->
 
 
 def _set_again(optimizer: Any, parameters: dict[str, Any]) -> None:
-    """Set the parameters of a "set" event; bounds among them wait for the next ``fit``."""
-    later = {name: value for name, value in parameters.items() if name == "bounds"}
+    """Set the parameters of a "set" event; bounds and arms wait for the next ``fit``."""
+    later = {name: value for name, value in parameters.items() if name in ("bounds", "arms")}
     vars(optimizer).update(later)
     optimizer.run_.seen |= later
     optimizer.set_params(**{k: value for k, value in parameters.items() if k not in later})
@@ -464,16 +464,20 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
             if not are_equal(value, newest[name])
         }
         waiting, of_sets, own = search._at_start, search._of_sets, run.params
-        sets = ("arms", "queries", "targets") if of_sets else ()
+        domains = {
+            name: changed.pop(name)
+            for name in ("bounds", "arms")
+            if name in changed and search._takes_domain(name, changed)
+        }
+        sets = {"arms", "queries", "targets"} - domains.keys() if of_sets else ()
         if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
             waiting |= of_sets
-        box = changed.pop("bounds") if search._takes_box(changed.get("bounds")) else None
         search.run_ = run.with_parameters(set_now, changed, waiting)
         if not waiting >= changed.keys():
             search._begin_checks()
             search._on_set_params()
-        if box is not None:
-            search._change_box(box)
+        for name, value in domains.items():
+            search._change_domain(name, value)
 
 
 def apply_set_params_and_warn(search: Any) -> None:
@@ -632,8 +636,7 @@ def withdraw(search: Any, query: Any) -> Any:
     run, inputs = search.run_, search._inputs
     given = query if isinstance(query, list) and query and isinstance(query[0], Query) else [query]
     queries = [
-        run.moved.get(each, each) if isinstance(each, Query) else inputs.query(each)
-        for each in given
+        run.restated(each) if isinstance(each, Query) else inputs.query(each) for each in given
     ]
     for each in queries:
         if each not in run.evaluating:
@@ -677,6 +680,13 @@ def take(search: Any, query: Any, value: Any, noise: Any) -> Any:
     if run.together is None:
         search._check_measured([outcomes or {}])
     return outcomes or {}
+
+
+def measure(search: Any, query: Any, outcomes: dict[str, Any], later: bool = False) -> None:
+    """Record outcomes of the last answer to a query, told with it or ``later``."""
+    if later:  # candidates of this round must not depend on whether anything has read them
+        search._refresh()
+    search.run_.measure(query, outcomes, later)
 
 
 def repeat_events(search: Any, events: Sequence[Event]) -> Any:

@@ -192,6 +192,11 @@ class Evaluations:
         self.arrived: list[CompletedEvaluation] = []
 
 
+def identity(query: Any) -> tuple[Any, str]:
+    """Return a key of a query by which it differs from others at its coordinates in other boxes."""
+    return query, repr(query.settings) if query.has_names else ""
+
+
 class Run:
     """State of one run of a search, without a reference to the search.
 
@@ -222,7 +227,8 @@ class Run:
     asked_again : set of queries
         Queries that ``ask`` returned more than once before their answer.
     moved : dict
-        Queries that were pending when the box changed: the present query for each earlier one.
+        The present query for each query, with the text of its settings, from before the box
+        or the arms changed: in another box the same coordinates may be other settings.
     params : SimpleNamespace
         The parameters in use.
     space, actions, context_space, query_space : ParameterSpace or None
@@ -277,7 +283,7 @@ class Run:
         self.times: list[float] = []
         self.asked: list[Any] = []
         self.asked_again: set[Any] = set()
-        self.moved: dict[Any, Any] = {}
+        self.moved: dict[tuple[Any, str], Any] = {}
         self.rows: dict[Any, int] = {}
         self.blocks: dict[str, int] = {}
         self.block: str | None = None
@@ -327,24 +333,39 @@ class Run:
     def beyond(self, limits: Mapping[str, CheckedLimit]) -> np.ndarray:
         """Return a mask (n_told,) of the answers that came with an outcome beyond its limit."""
         out: list[bool] = []
+        places: dict[Any, int] = {}  # of the last answer to each query
         for kind, *rest in self.events:
             if kind == "tell":
+                places[rest[0]] = len(out)
                 out.append(False)
-            elif kind == "outcomes" and out:
+            elif kind == "fail":
+                places.pop(rest[0], None)
+            elif kind == "outcomes" and rest[0] in places:
                 pairs = ((rest[1].get(name), limit) for name, limit in limits.items())
-                out[-1] = any(x is not None and not keeps_limit(x, limit) for x, limit in pairs)
+                out[places[rest[0]]] |= any(
+                    x is not None and not keeps_limit(x, limit) for x, limit in pairs
+                )
         return np.array(out, dtype=bool)
 
     def number_of(self, block: str | None) -> int:
         """Return the number of a block by name, the next free one for a new block; 0 for None."""
         return 0 if block is None else self.blocks.get(block, len(self.blocks) + 1)
 
-    def stratum_of_last(self, n_events: int) -> int:
-        """Return the number of the block of the last answer in the first ``n_events``, or 0."""
-        for event in reversed(self.events[:n_events]):
-            if event[0] in ("tell", "fit", "fail"):
+    def stratum_of_outcomes(self, place: int) -> int:
+        """Return the number of the block of the answer that the outcomes at an event belong to."""
+        query = self.events[place][1]
+        for event in reversed(self.events[:place]):
+            if event[0] == "fit" or (event[0] in ("tell", "fail") and event[1] == query):
                 return self.number_of(event_block_name(event))
         return 0
+
+    def known_outcomes(self, query: Any) -> dict[str, Any] | None:
+        """Return the outcomes told with the last answer or failure of a query; None without one."""
+        found: dict[str, Any] | None = None
+        for kind, *rest in self.events:
+            if kind in ("tell", "fail", "outcomes") and rest[0] == query:
+                found = {**(found or {}), **rest[1]} if kind == "outcomes" else {}
+        return found
 
     def name_of(self, n_samples: int, sample: int) -> str | None:
         """Return the name of the query of a sample of the model.
@@ -355,6 +376,10 @@ class Run:
         if place >= 0 and len(told) == n_samples - self.n_fitted:
             return repr(told[place])
         return None
+
+    def restated(self, query: Any) -> Any:
+        """Return the present query for one from before the box changed; others unchanged."""
+        return self.moved.get(identity(query), query) if self.moved else query
 
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""
@@ -501,9 +526,9 @@ class Run:
             self.pending.pop(query, None)
             self._release()
 
-    def measure(self, query: Any, outcomes: dict[str, float | bool | None]) -> None:
-        """Record the outcomes that were measured with the last answer."""
-        self.events.append(("outcomes", query, outcomes))
+    def measure(self, query: Any, outcomes: dict[str, Any], later: bool = False) -> None:
+        """Record outcomes of the last answer to a query, told with it or ``later``."""
+        self.events.append(("outcomes", query, outcomes, *([True] if later else [])))
 
     def release_failures(self) -> None:
         """Let ``ask`` return all failed queries again."""

@@ -858,7 +858,7 @@ class OutcomeModels:
                 together = kind == TOGETHER[0]
             elif kind == "outcomes" and rest[1].get(name) is not None:
                 rows = self._queries.rows_of_query(rest[0])
-                told.append((rows, rest[1][name], run.stratum_of_last(i)))
+                told.append((rows, rest[1][name], run.stratum_of_outcomes(i)))
             if not told or together:
                 continue
             row_sets, numbers, strata = zip(*told, strict=True)

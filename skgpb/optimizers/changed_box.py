@@ -1,7 +1,8 @@
-"""Change of the box of a run: new sides, other ranges and lists, with all answers so far.
+"""Change of the box or the arms of a run: new sides, ranges and lists, with all answers so far.
 
 The events of the run are restated in the coordinates of the new box and repeated there. A box that
 does not contain all of their settings gets the earlier sides, see :class:`~skgpb.domains.Box`.
+Arms that are no longer among the new ones are ``earlier_arms``, which are not asked.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from skgpb.domains.arms import Arm, PointsQuery, Query
 from skgpb.domains.box import Box
 from skgpb.domains.space import ParameterSpace, wider_axis
 from skgpb.optimizers._loop import Replay, adopt_state, rebuild
-from skgpb.optimizers._run import OF_QUERIES, Event
+from skgpb.optimizers._run import OF_QUERIES, Event, identity
+from skgpb.utils.validation import check_numbers
 
 # Events that depend on the coordinates, and are repeated anew.
 LEARNING = ("learned", "unlearned")
@@ -23,18 +25,37 @@ LEARNING = ("learned", "unlearned")
 
 def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
     """Continue the run of a search in another box; an error changes nothing."""
+    box = box_with_earlier(bounds, search.run_.actions, known_settings(search))
+    continue_with(search, Restatement, bounds=box)
+
+
+def change_arms(search: Any, arms: Any) -> None:
+    """Continue the run of a search with other arms; an error changes nothing."""
+    domain, rows = search.domain_, check_numbers(arms, "arms")
+    before = np.concatenate([domain.plain, domain.earlier])
+    if rows.shape[1] != before.shape[1]:
+        raise ValueError(
+            f"arms must have {before.shape[1]} columns, like the earlier ones, got {rows.shape[1]}"
+        )
+    now = {row.tobytes() for row in rows + 0.0}  # adding 0.0 turns -0.0 into 0.0
+    left = before[[row.tobytes() not in now for row in before + 0.0]]
+    continue_with(search, RestatedArms, arms=arms, earlier_arms=left if len(left) else None)
+
+
+def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> None:
+    """Repeat the events of a run, restated for other sets of queries, and continue from there."""
     run = search.run_
-    box = box_with_earlier(bounds, run.actions, known_settings(search))
-    parameters = {**run.parameters, "bounds": box}
+    parameters = {**run.parameters, **sets}
     # Its seed must not be drawn from the generator of the run.
-    there = Restatement(type(search)(**{**parameters, "random_state": 0}).start(), run.space)
+    there = restatement(type(search)(**{**parameters, "random_state": 0}).start(), run.space)
     events = [event for event in map(there.event, run.events) if event is not None]
     replay = Replay(events, run.seed, times=run.times)
     twin, _ = rebuild(type(search), parameters, replay, lock=search._lock)
     new, asked = twin.run_, set(map(there.query, run.asked))
     new.asked = [each for each in new.asked if each in asked]
+    every = [event[1] for event in run.events if event[0] in OF_QUERIES]
     new.moved = {old: there.query(query) for old, query in run.moved.items()} | {
-        query: there.query(query) for query in run.pending
+        identity(query): there.query(query) for query in every
     }
     new.asked_again = set(map(there.query, run.asked_again))
     new.evaluations.batch = list(map(there.query, run.evaluations.batch))
@@ -128,7 +149,24 @@ class Restatement:
             return kind, np.array(X), *rest[1:]
         if kind not in OF_QUERIES:
             return event
-        if kind == "ask":  # the sides that were fixed
-            sides = self._space.sides
-            rest[1:] = [{name: each[name] for name in sides if name in each} for each in rest[1:]]
+        if kind == "ask" and rest[1:]:  # the sides that were fixed
+            fixed, sides = rest[1], self._space.sides
+            rest[1:] = [{name: fixed[name] for name in sides if name in fixed}]
         return kind, self.query(rest[0]), *rest[1:]
+
+
+class RestatedArms(Restatement):
+    """Queries and events of a run, restated for a search over other arms."""
+
+    def query(self, query: Query) -> Query:
+        """Return a query of the run so far as a query of the new search."""
+        if not isinstance(query, Arm):
+            return query
+        domain = self._domain.with_context(query.context) if query.n_context else self._domain
+        row = query.descriptor[np.newaxis]
+        arm: Arm | None = domain.arm_at(row)
+        return domain.placed_arm(domain.layout.actions_of(row)[0]) if arm is None else arm
+
+    def event(self, event: Event) -> Event | None:
+        """Return an event of the run so far; None if it is of learning, which is repeated."""
+        return event if event[0] == "fit" else super().event(event)

@@ -33,6 +33,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
+from types import EllipsisType
 from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -45,6 +46,7 @@ from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Box, Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
+from skgpb.domains.first_design import farthest
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
@@ -61,6 +63,7 @@ from skgpb.optimizers._feasibility import (
     check_kinds,
     check_spelling,
     checked_limits,
+    checked_outcomes,
     outcomes_of_each,
     with_means,
 )
@@ -84,7 +87,7 @@ from skgpb.optimizers._sets import (
     differs,
 )
 from skgpb.optimizers._stopping import Rivals
-from skgpb.optimizers.changed_box import change_box
+from skgpb.optimizers.changed_box import change_arms, change_box
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.campaigns import (
     CampaignModels,
@@ -346,6 +349,9 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _best_by_rule(self) -> Any:
         round, values = self._scored_round()
         free = self._apart_from_pending(self._free_slots(len(values)), values)
+        neglected = self._slot_in_neglected_branch(free, values)
+        if neglected is not None:
+            return self.domain_.arm(neglected)
         slot = self._best_slot(round, values, free)
         if values[slot] == -inf:
             return self.domain_.arm(argmax_among(round.query_var / round.cost, free))
@@ -377,6 +383,36 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _only_result_counts(self) -> bool:
         """True if only the recommendation, or the front of several goals, counts."""
         return self._seeks_simple_regret or self._has_goals
+
+    def _slot_in_neglected_branch(self, free: np.ndarray | None, values: np.ndarray) -> int | None:
+        """Return the slot that fills the branch with the fewest answers best, in some rounds.
+
+        A branch, or the numbers beside a level of a list, whose optimum is narrow looks poor until
+        it has been searched finely. None in other rounds, with one branch, and if all branches have
+        enough answers.
+        """
+        run = self.run_
+        space = run.actions
+        seeks = self._seeks_simple_regret or self._answers_are_fixed
+        if space is None or not (seeks and self._is_observable) or space.branch_axis is None:
+            return None
+        if (run.n_told + len(run.evaluating)) % defaults.BRANCH_ROUND:
+            return None
+        asked = self._observed_rows_with([*run.evaluating, *run.left_out])
+        known, places = self.domain_.layout.places(asked), self.domain_.every_place()
+        here, there = space.branches(places), space.branches(known)
+        possible = values > -inf
+        if free is not None:
+            possible &= np.isin(np.arange(len(values)), free)
+        sides = space.numbers_of_branches
+        counts = np.bincount(there, minlength=len(sides)) / np.maximum(sides, 1)
+        counts[(sides == 0) | ~np.isin(np.arange(len(sides)), here[possible])] = inf
+        least = int(counts.argmin())
+        if np.isfinite(counts).sum() < 2 or counts[least] >= defaults.BRANCH_ANSWERS:
+            return None  # a single branch has no rival
+        slots = np.flatnonzero(possible & (here == least))
+        best = farthest(places[slots], known[there == least], self.domain_.bounds)
+        return None if best is None else int(slots[best])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
         """Return the slots of the queries that ``ask`` may return; None for all.
@@ -1031,6 +1067,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         Reference point of the dominated volume: a value of the reward and of each of ``goals``.
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
+    earlier_arms : array-like of shape (n, n_columns), default=None
+        Arms that are not asked now, whose answers count, see :ref:`other-arms`.
 
     Attributes
     ----------
@@ -1056,9 +1094,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     of equal parts, the nearest of finitely many. The next one is farthest from all earlier queries.
 
     *Ties.* Of scores that agree within a relative 1e-9 the first counts. If no answer has any value
-    the query with the largest uncertainty per unit cost is asked.
-
-    *Recommendation.* The target with the highest posterior mean, of several the least uncertain.
+    the query with the largest uncertainty per unit cost is asked. Of several targets with the
+    highest posterior mean the least uncertain is recommended.
 
     *Boxes.* The candidates of a box are the grid of Theorem 2 while it has at most
     ``n_candidates`` points: ceil(d t^2 b sqrt(log(d / theta))) per axis, b being sqrt(2) times the
@@ -1071,9 +1108,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Repeats.* If the kernel is learned and only the recommendation counts, a search among arms, or
     settings of lists and integers, repeats a query only if one more answer may raise the largest
     mean by more than a new query may (decision D-H49). ``run`` ends when all values are exact.
-
-    *Exact answers.* If kernel and noise are learned and no query was answered twice, the search
-    asks that of the best answer once more after 16 answers: this shows whether there is noise.
+    If kernel and noise are learned and no query was answered twice, the search asks that of the
+    best answer once more after 16 answers: this shows whether there is noise.
 
     *Failures.* A Gaussian process on the outcomes 1 (an answer) and 0 (a failure) predicts the
     probability of success of a query (:mod:`skgpb.surrogate.success`). Once it predicts better than
@@ -1095,10 +1131,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     *Several goals.* Whatever the class, the query has the largest expected improvement of the
     dominated volume [Emmerich2011]_, see :doc:`/user_guide/goals`.
 
-    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``. Rows,
-    kernel and posterior are then over [context, arm]. :meth:`posterior` uses the last context that
-    was passed to ``ask``, at first the middle of their box. The initial design fills the space of
-    arms. Candidates fill a box from the first round on, and some follow the best in the context.
+    *Contexts.* :meth:`posterior` uses the last context that was passed to ``ask``, at first the
+    middle of their box. The initial design fills the space of arms. Candidates fill a box from the
+    first round on, and some follow the best in the context.
 
     *Batches.* Pending queries have expected answers [Desautels2014]_, see :ref:`pending-queries`.
     """
@@ -1114,8 +1149,9 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     goals: Directions | None = None
     reference: Values | None = None
     earlier_campaigns: EarlierAnswers | None = None
+    earlier_arms: Points | None = None
 
-    _at_start = AT_START | {"earlier_campaigns"}
+    _at_start = AT_START | {"earlier_campaigns", "earlier_arms"}
     # If the sets change as well, new costs and noise variances are for the run on the new sets.
     _of_sets = frozenset({"cost", "alpha"})
     _parameter_constraints = {
@@ -1128,6 +1164,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         "goals": "no_validation",
         "reference": "no_validation",
         "earlier_campaigns": [Mapping, None],
+        "earlier_arms": "no_validation",
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -1156,15 +1193,27 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         whole = own.queries is None and own.targets is None and not self._n_context
         return whole and space is not None and bool(np.isfinite(space.n_settings))
 
-    def _takes_box(self, bounds: Any) -> bool:
+    @property
+    def _has_named_box(self) -> bool:
+        """True if queries are the points of a box with named sides."""
         run = self.run_
-        named = isinstance(bounds, Mapping) and run.actions is not None
-        return named and self._targets_are_queries and run.params.arms is None
+        return run.actions is not None and self._targets_are_queries and run.params.arms is None
 
-    def _change_box(self, bounds: Any) -> None:
-        change_box(self, bounds)
+    def _takes_domain(self, name: str, changed: Mapping[str, Any]) -> bool:
+        own = self.run_.params
+        if name == "bounds":
+            return isinstance(changed[name], Mapping) and self._has_named_box
+        # Costs and noise variances of single arms are for the arms of the start.
+        numbers = [{**vars(own), **changed}[each] for each in ("cost", "alpha")]
+        both = own.arms is not None and changed[name] is not None
+        return both and not any(map(differs, numbers))
+
+    def _change_domain(self, name: str, value: Any) -> None:
+        (change_box if name == "bounds" else change_arms)(self, value)
 
     def _may_ask(self, query: Any) -> bool:
+        if self.run_.params.earlier_arms is not None and isinstance(query, Arm):
+            return query.index >= 0
         space = self.run_.actions
         if space is None or space.feasible is None:
             return True
@@ -1177,7 +1226,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
         actions = self.run_.actions
-        if not self._takes_box(self.run_.params.bounds):
+        if not self._has_named_box:
             super()._check_fixed(fixed, shared)
         assert actions is not None
         self._sides_with(fixed)
@@ -1232,7 +1281,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         own = run.params
         if own.arms is not None and not (own.queries is None and own.targets is None):
             raise ValueError("pass either arms, or queries and targets: arms are both")
-        bounds = super()._domain(X) if own.arms is None else box_of_arms(own.kernel, own.arms)
+        if own.earlier_arms is not None and own.arms is None:
+            raise ValueError(f"earlier_arms needs arms, got earlier_arms={own.earlier_arms!r}")
+        if own.arms is None:
+            bounds = super()._domain(X)
+        else:
+            bounds = box_of_arms(own.kernel, own.arms, own.earlier_arms)
         if own.arms is not None and own.bounds is not None:
             raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
         if not self._targets_are_queries:
@@ -1297,6 +1351,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             run.space,
             run.actions,
             self.n_candidates,
+            run.params.earlier_arms,
         )
         seed = seed_of_run(self.random_state, self._replay)
         kernel, sets = feedback.row_kernel(), feedback.sets(seed)
@@ -1347,7 +1402,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def tell(
         self,
         query: Told,
-        reward: Numbers,
+        reward: Numbers | EllipsisType = ...,
         alpha: Numbers = None,
         *,
         outcomes: Outcomes | Sequence[Outcomes | None] | None = None,
@@ -1363,7 +1418,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             side. Hyperparameters are learned once from a hundred or more, :ref:`many-past-results`.
         reward : float or None, or array-like of shape (n,)
             The noisy answer. None, or NaN in a column of a table, means that the evaluation
-            failed: the query is not asked again for a while.
+            failed: the query is not asked again for a while. Left out to tell later outcomes alone.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         outcomes : dict, or list of n dicts, dict of n numbers each, DataFrame, default=None
@@ -1373,16 +1428,22 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             :meth:`run` returns a pair, the reward and this dict.
         block : str, or array-like of n str, default=None
             Name of the block of the answer: the day, the person or the batch of material. Each
-            block shifts all of its answers by a random effect of mean zero, which does not count as
-            noise. Its variance is learned. There may be a new block at any time. Predictions and
-            recommendations are for an average block. Only if ``kernel`` is None. Failed evaluations
-            have no block.
+            block shifts all of its answers by a random effect of mean zero and learned variance,
+            which does not count as noise. Predictions and recommendations are for an average block.
+            Only if ``kernel`` is None. Failed evaluations have no block.
 
         Warns
         -----
         LearningWarning
             If the hyperparameters could not be refitted. The answer counts all the same.
         """
+        if reward is ...:
+            if outcomes is None or not (alpha is None and block is None):
+                raise ValueError(
+                    f"reward may be left out if only outcomes are told, got {outcomes=}, {alpha=} "
+                    f"and {block=}"
+                )
+            return self._tell_outcomes(query, outcomes)
         if outcomes is None and block is None:
             return loop.tell(self, query, reward, alpha)
         if is_sequence(reward):
@@ -1401,6 +1462,31 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         else:
             reward = AnswerWithOutcomes(reward, outcomes, block)
         return loop.tell(self, query, reward, alpha)
+
+    def _tell_outcomes(self, query: Any, outcomes: Any) -> Self:
+        """Report outcomes that were measured after the last answer to a query, or its failure."""
+        loop.apply_set_params_and_warn(self)
+        loop.begin(self)
+        run = self.run_
+        answered = {event[1]: None for event in run.events if event[0] in ("tell", "fail")}
+        query = run.restated(query) if isinstance(query, Query) else query
+        if not (isinstance(query, Query) and query in answered):
+            query = replace(self._inputs, pending=answered).query(query)
+        told, known = checked_outcomes(outcomes), run.known_outcomes(query)
+        if known is None:
+            raise ValueError(
+                f"query must have an answer, got {query!r}: tell its outcomes with its reward"
+            )
+        if again := [name for name in told if known.get(name) is not None]:
+            raise ValueError(
+                f"outcomes must be new for {query!r}, which was told with "
+                f"{again[0]}={known[again[0]]!r}; got {outcomes!r}"
+            )
+        limits = checked_limits(run.params.limits)
+        check_spelling(known | told, limits)
+        check_kinds(told, limits)
+        loop.commit(self, loop.measure, self, query, told, True)
+        return self
 
     def _validate_answer(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, tuple) and len(reward) == 2 and isinstance(reward[1], Mapping):

@@ -292,3 +292,31 @@ def test_the_result_names_no_query_that_cannot_be_asked_now():
     told = opt.run_.told_queries()
     found = opt._better_predicted_query(opt.recommend(), told)
     assert found is None or found[0].params["salt"] == "C"
+
+
+def test_a_query_of_now_at_the_coordinates_of_an_earlier_one_is_another_setting():
+    opt = GPUCBOptimizer(bounds={"load": loguniform(1e-4, 1)}, random_state=0)
+    before = opt.ask(4)
+    opt.set_params(bounds={"load": loguniform(1e-6, 1)})
+    query = opt.domain_.placed_arm(before[0].descriptor)
+    assert query == before[0] and query.params != before[0].params
+    opt.tell(query, 1.0)
+    opt.tell(before[1], 2.0)
+    opt.withdraw(before[2])
+    told = [each.params["load"] for each in opt.run_.told_queries()]
+    assert told == pytest.approx([query.params["load"], before[1].params["load"]])
+    assert [each.params for each in opt.pending_] == [before[0].params, before[3].params]
+
+
+def test_outcomes_of_an_answer_from_before_a_change_are_told_after_it():
+    opt = GPUCBOptimizer(bounds=SIDES, limits={"acid": (None, 7)}, random_state=0)
+    before = opt.ask(6)
+    for query in before:
+        opt.tell(query, reward(query.params), outcomes={"acid": None})
+    opt.set_params(bounds={**SIDES, "salt": ["A", "C", "D"], "heat": (0, 60)})
+    for i, query in enumerate(before):
+        opt.tell(query if i % 2 else query.params, outcomes={"acid": 5.0 + i})
+    assert opt._limit_violation_mask().tolist() == [False] * 3 + [True] * 3
+    opt.set_params(bounds={"heat": (0, 90), "salt": ["A", "D"]})
+    assert opt._limit_violation_mask().tolist() == [False] * 3 + [True] * 3
+    assert len({repr(twin.ask(another=True)) for twin in copies(opt)}) == 1

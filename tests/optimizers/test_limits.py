@@ -850,3 +850,139 @@ def test_yes_or_no_counts_for_a_limit_that_is_set_later():
     assert_array_equal(late.predict_within_limits(X), early.predict_within_limits(X))
     assert late.recommend() == early.recommend() == late.recommend("best_observed")
     assert late.recommend().points[0, 0] == pytest.approx(7 / 12)
+
+
+# -- outcomes that are told after the answer ----------------------------------------------------
+
+
+def told_later(later, n=14, **parameters):
+    """Return a search of which half of the answers got an outcome when two more were told."""
+    opt = GPUCBOptimizer(
+        bounds={"x": (0, 1), "y": (0, 1)},
+        limits={"heat": (None, 1.2)},
+        random_state=0,
+        **parameters,
+    )
+    waiting = []
+    for i in range(n):
+        query = opt.ask()
+        x = query.points[0]
+        late = later and i % 2
+        opt.tell(
+            query,
+            value(x),
+            outcomes={"heat": None if late else outcomes(x)["heat"], "acid": 1.0},
+            block=f"day {i // 4}",
+        )
+        waiting.append((query, {"heat": outcomes(x)["heat"]}) if late else None)
+        if i >= 2 and waiting[i - 2] is not None:
+            opt.tell(waiting[i - 2][0], outcomes=waiting[i - 2][1])
+    for each in waiting[-2:]:
+        if each is not None:
+            opt.tell(each[0], outcomes=each[1])
+    return opt
+
+
+def test_outcomes_told_later_count_as_if_they_had_come_with_the_answer():
+    opt = told_later(later=True)
+    told, measured = (
+        opt.run_.told_queries(),
+        [outcomes(q.points[0]) for q in opt.run_.told_queries()],
+    )
+    twin = GPUCBOptimizer(**opt.get_params())
+    for i, (query, found) in enumerate(zip(told, measured, strict=True)):
+        twin.tell(query.params, value(query.points[0]), outcomes=found, block=f"day {i // 4}")
+    assert_array_equal(opt._limit_violation_mask(), twin._limit_violation_mask())
+    assert opt._limit_violation_mask().any()
+    (ours,), (theirs,) = (each._limits_at(told[3]) for each in (opt, twin))
+    assert ours["n_answers"] == theirs["n_answers"] == 14
+    # The numbers are the same; hyperparameters were learned after other subsets of them.
+    assert ours["mean"] == pytest.approx(outcomes(told[3].points[0])["heat"], abs=0.1)
+    assert ours["mean"] == pytest.approx(theirs["mean"], abs=0.1)
+
+
+def test_a_run_with_outcomes_told_later_is_repeated_from_a_file_a_pickle_and_its_events(tmp_path):
+    opt, read = told_later(later=True), told_later(later=True)
+    opt.save(tmp_path / "run")
+    before = [repr(event) for event in opt._events if event[0] != "learned"]
+    twins = [
+        type(opt).load(tmp_path / "run"),
+        pickle.loads(pickle.dumps(opt)),
+        opt._repeat_events(opt._events),
+        read,
+    ]
+    for twin in [opt, *twins]:
+        query = twin.run_.told_queries()[-1]
+        with pytest.raises(ValueError, match="outcomes must be new"):
+            twin.tell(query, outcomes={"heat": 0.5})
+        twin.recommend()
+        assert [repr(each) for each in twin._events if each[0] != "learned"] == before
+    assert len({repr(twin.ask(3)) for twin in [opt, *twins]}) == 1
+    assert sum(event[3:] == (True,) for event in opt._events if event[0] == "outcomes") == 7
+
+
+def test_reading_before_outcomes_are_told_changes_no_query():
+    opts = [told_later(later=False, n=9) for _ in range(2)]
+    for opt, reads in zip(opts, (True, False), strict=True):
+        query = opt.ask()
+        opt.tell(query, value(query.points[0]), outcomes={"heat": None})
+        if reads:
+            opt.recommend(), opt.domain_.rows.copy(), opt.posterior()
+        opt.tell(query.params, outcomes={"heat": 1.5})
+    assert opts[0].ask(4) == opts[1].ask(4)
+
+
+def test_outcomes_told_later_of_a_failure_and_of_a_table():
+    pytest.importorskip("pandas")
+    from skgpb.integrations.pandas import history_frame
+
+    opt = GPUCBOptimizer(bounds=[(0, 1)], limits={"ok": True}, random_state=0)
+    queries = opt.ask(4)
+    for i, query in enumerate(queries):
+        opt.tell(query, None if i == 1 else 1.0 * i, outcomes={"ok": None})
+    opt.tell(queries[1], outcomes={"ok": False})
+    opt.tell(queries[0], outcomes={"ok": "no"})
+    opt.tell(queries[2].points[0], outcomes={"ok": True, "color": 3})
+    assert opt._limit_violation_mask().tolist() == [True, False, False]
+    frame = history_frame(opt)
+    assert_array_equal(frame["ok"], [0, 0, 1, np.nan])
+    assert_array_equal(frame["color"], [np.nan, np.nan, 3, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"heat": 3}, "outcomes must be new for .*, which was told with heat=0.5; got"),
+        ({"acid": True}, "outcomes must have for 'acid' a number"),
+        ({"acid": np.inf}, "outcomes must be finite numbers"),
+        (3.0, "outcomes must be a dict"),
+        ({"Acid": 1}, "outcomes has 'Acid', which has no limit"),
+    ],
+)
+def test_outcomes_that_cannot_be_told_later_change_nothing(told, message):
+    opt = GPUCBOptimizer(bounds=[(0, 1)], limits=LIMITS, random_state=0)
+    query, other = opt.ask(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        opt.tell(query, 1.0, outcomes={"heat": 0.5})
+    events = opt._events
+    with pytest.raises(ValueError, match=message):
+        opt.tell(query, outcomes=told)
+    with pytest.raises(
+        ValueError, match=r"query must have an answer, got .*: tell its outcomes with"
+    ):
+        opt.tell(other, outcomes={"acid": 0.5})
+    assert opt._events == events
+
+
+def test_a_reward_is_left_out_only_if_outcomes_are_told():
+    opt = GPUCBOptimizer(bounds=[(0, 1)], random_state=0)
+    query = opt.ask()
+    for told in (
+        {},
+        {"outcomes": {"heat": 1}, "block": "a"},
+        {"outcomes": {"heat": 1}, "alpha": 1},
+    ):
+        with pytest.raises(ValueError, match="reward may be left out if only outcomes are told"):
+            opt.tell(query, **told)
+    assert opt.pending_ == [query]
