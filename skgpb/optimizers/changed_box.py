@@ -39,7 +39,10 @@ def change_arms(search: Any, arms: Any) -> None:
         )
     now = {row.tobytes() for row in rows + 0.0}  # adding 0.0 turns -0.0 into 0.0
     left = before[[row.tobytes() not in now for row in before + 0.0]]
-    continue_with(search, RestatedArms, arms=arms, earlier_arms=left if len(left) else None)
+    earlier = left if len(left) else None
+    continue_with(search, RestatedArms, arms=arms, earlier_arms=earlier)
+    search.earlier_arms = earlier
+    search.run_.seen = {**search.run_.seen, "earlier_arms": earlier}
 
 
 def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> None:

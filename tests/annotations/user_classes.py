@@ -329,6 +329,7 @@ def pictures() -> None:
     matplotlib.use("Agg")
     from skgpb.plotting import (
         CellMapDisplay,
+        FrontDisplay,
         ImportanceDisplay,
         PosteriorDisplay,
         RegretDisplay,
@@ -346,6 +347,9 @@ def pictures() -> None:
     assert_type(SliceDisplay.from_optimizer(arms).axes_, list[Any])
     assert_type(RegretDisplay.from_optimizer(arms, optimum=1.0), RegretDisplay)
     assert_type(ImportanceDisplay.from_optimizer(arms, n_samples=5), ImportanceDisplay)
+    both = GPUCBOptimizer(bounds=BOX, goals={"cost": "minimize"}, random_state=0)
+    both.run(lambda arm: (float(arm.points.sum()), {"cost": float(arm.points.max())}), 5)
+    assert_type(FrontDisplay.from_optimizer(both), FrontDisplay)
     matplotlib.pyplot.close("all")
 
 
