@@ -186,25 +186,26 @@ def test_directions_decide_and_a_goal_to_maximise_is_one_with_the_other_sign():
     assert other.front().directions == ["minimize", "maximize"]
 
 
-def test_three_and_four_goals():
-    for n in (2, 3):
-        names = ["a", "b", "c"][:n]
-        optimizer = EIOptimizer(
-            bounds={"x": (0, 1), "y": (0, 1), "z": (0, 1)},
-            goals=dict.fromkeys(names, "minimize"),
-            direction="minimize",
-            random_state=0,
-        )
-        corners = np.eye(3)[: n + 1] if n < 3 else np.vstack([np.eye(3), np.zeros(3)])
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("n", [2, 3])
+def test_three_and_four_goals(n):
+    names = ["a", "b", "c"][:n]
+    optimizer = EIOptimizer(
+        bounds={"x": (0, 1), "y": (0, 1), "z": (0, 1)},
+        goals=dict.fromkeys(names, "minimize"),
+        direction="minimize",
+        random_state=0,
+    )
+    corners = np.eye(3)[: n + 1] if n < 3 else np.vstack([np.eye(3), np.zeros(3)])
 
-        def distances(query, corners=corners, names=names):
-            first, *others = ((query.points[0] - corners) ** 2).sum(axis=1)
-            return float(first), dict(zip(names, map(float, others), strict=True))
+    def distances(query, corners=corners, names=names):
+        first, *others = ((query.points[0] - corners) ** 2).sum(axis=1)
+        return float(first), dict(zip(names, map(float, others), strict=True))
 
-        play(optimizer, 22, distances)
-        front = optimizer.front()
-        assert front.values.shape[1] == n + 1
-        assert len(front.queries) > 8
+    play(optimizer, 22, distances)
+    front = optimizer.front()
+    assert front.values.shape[1] == n + 1
+    assert len(front.queries) > 8
 
 
 @pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer, GPTSOptimizer])
