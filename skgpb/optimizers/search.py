@@ -1709,6 +1709,18 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             found.append(each)
         return found
 
+    def _goals_at(self, best: Any) -> list[dict[str, Any]]:
+        """Return name, mean and standard deviation of each goal beside the reward at a query."""
+        goals = self._goals([]) if self._has_goals else None
+        if goals is None:
+            return []
+        means, stds = (each[0, 1:] for each in goals.moments(self._row_sets_of([best])))
+        values = zip(self._signs_of_goals[1:] * means, stds, strict=True)
+        return [
+            {"name": name, "mean": float(mean), "std": float(std)}
+            for name, (mean, std) in zip(self.run_.params.goals, values, strict=True)
+        ]
+
     @locked
     def predict_within_limits(self, X: Settings) -> np.ndarray:
         """Return the probability (n_samples,) that all ``limits`` hold at points; 1 without limits.

@@ -348,7 +348,8 @@ def pictures() -> None:
     assert_type(RegretDisplay.from_optimizer(arms, optimum=1.0), RegretDisplay)
     assert_type(ImportanceDisplay.from_optimizer(arms, n_samples=5), ImportanceDisplay)
     both = GPUCBOptimizer(bounds=BOX, goals={"cost": "minimize"}, random_state=0)
-    both.run(lambda arm: (float(arm.points.sum()), {"cost": float(arm.points.max())}), 5)
+    for query in both.ask(5):
+        both.tell(query, 1.0, outcomes={"cost": float(query.points.max())})
     assert_type(FrontDisplay.from_optimizer(both), FrontDisplay)
     matplotlib.pyplot.close("all")
 

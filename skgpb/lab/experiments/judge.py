@@ -89,7 +89,7 @@ class Judge:
             ``between_blocks``, the standard deviation of the shifts of
             blocks, None without blocks; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, preferably within all limits;
-            ``outcomes``, a list with the prediction of each outcome with a limit, see
+            ``goals`` and ``outcomes``, the predictions of goals and of outcomes with a limit, see
             :meth:`expect`; and ``within_limits``, the probability that all limits hold.
         """
         if side is not None and not self._plan.has_regions:
@@ -153,6 +153,7 @@ class Judge:
             ``expected_gain``, the improvement of the recommendation to be expected of ten more
             answers, None for regions; ``n_answers``; ``least_answers``, the number of answers from
             which the gap can be relied on; and ``why``, all of it in sentences.
+            With several goals ``gap`` and ``expected_gain`` are None.
             With fewer than four answers, if all are equal, or if no model predicts one from the
             others, the learned kernel is an assumption: ``gap`` and ``expected_gain`` are None.
             They are None as well, and ``enough`` is False,
@@ -182,10 +183,11 @@ class Judge:
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
             ``interval_95``; ``noise`` and ``scatter``, as in :meth:`best`;
             ``possible``, whether the setting satisfies all constraints; ``violates``, the
-            constraints that it violates; ``outcomes``, a list of dicts with ``name``, ``limit``, a
-            text, ``mean``, ``std`` and ``probability``, that the limit holds, None before the
-            outcome was measured; and ``within_limits``, the probability that all limits hold, None
-            without limits or while an outcome was never measured.
+            constraints that it violates; ``goals``, a list of dicts with ``name``, ``mean`` and
+            ``std`` of each goal but the first; ``outcomes``, a list of dicts with ``name``,
+            ``limit``, a text, ``mean``, ``std`` and ``probability``, that the limit holds, None
+            before the outcome was measured; and ``within_limits``, the probability that all limits
+            hold, None without limits or while an outcome was never measured.
         """
         if not self._answered:
             raise ValueError("expect needs an answer, and there is none so far")
@@ -437,7 +439,8 @@ class Judge:
         return sqrt(sum(squares) / sum(free)) if repeated else None
 
     def _outcomes(self, setting: dict[str, Any]) -> dict[str, Any]:
-        """Return the items ``outcomes`` and ``within_limits`` of :meth:`expect`."""
+        """Return the items ``goals``, ``outcomes`` and ``within_limits`` of :meth:`expect`."""
+        goals = self._optimizer._goals_at(setting) if self._notebook.goals else []
         found = self._optimizer._limits_at(setting)
         keys = ("name", "mean", "std", "probability", "n_answers")
         outcomes = [
@@ -448,7 +451,7 @@ class Judge:
             each["n_missing"] = self._optimizer.run_.n_observations - each["n_answers"]
         known = [each["probability"] for each in outcomes]
         within = prod(known) if known and None not in known else None
-        return {"outcomes": outcomes, "within_limits": within}
+        return {"goals": goals, "outcomes": outcomes, "within_limits": within}
 
     def _most_probable(self, asked: Any) -> tuple[float, float]:
         """Return mean and standard deviation of an answer by the most probable model.
@@ -477,8 +480,11 @@ class Judge:
 
 
 def describe_outcomes(found: dict[str, Any]) -> list[str]:
-    """Describe the outcomes of :meth:`Experiment.expect` in lines, one for each limit."""
+    """Describe the outcomes of :meth:`Experiment.expect` in lines, one for each goal and limit."""
     lines = []
+    for each in found["goals"]:
+        mean, std = format_estimate(each["mean"], each["std"]), format_value(each["std"], 2)
+        lines.append(f"{each['name']} there: expected {mean} \N{PLUS-MINUS SIGN} {std}")
     for each in found["outcomes"]:
         if each["probability"] is None:
             lines.append(f"{each['limit']}: not known, it was not measured yet")

@@ -35,9 +35,11 @@ class Outlook:
     Attributes
     ----------
     gap : float or None
-        Bound on how much better the best setting is, with some confidence; None without a bound.
+        Bound on how much better the best setting is, with some confidence; None without a bound,
+        and with several goals.
     gain : float or None
-        Expected improvement of the recommendation by ``TRIES`` more experiments; None over regions.
+        Expected improvement of the recommendation by ``TRIES`` more experiments; None over regions,
+        and with several goals.
     room : float or None
         Distance from the predicted mean of the recommendation to the best end of the range of
         answers; None if that end is open.
@@ -82,13 +84,14 @@ class Outlook:
             room = max(0.0, mean - end if downwards else end - mean)
         gap = gain = None
         is_known = not learned or not interval_caveat(answers, optimizer)
-        keeps_limits = None
+        keeps_limits, has_goals = None, bool(getattr(optimizer.run_.params, "goals", None))
         if outcome_limits(optimizer):
             keeps_limits = optimizer._comparison(best).keeps_limits
-        is_feasible = keeps_limits is not False
-        if is_known and is_feasible and (not learned or n_sides <= MOST_SIDES):
+        # With several goals there is no best setting, and so no gap.
+        can_be_said = is_known and keeps_limits is not False and not has_goals
+        if can_be_said and (not learned or n_sides <= MOST_SIDES):
             gap = float(optimizer.gap(1.0 - confidence))
-        if is_known and is_feasible and isinstance(optimizer, Search):
+        if can_be_said and isinstance(optimizer, Search):
             gain = optimizer._comparison(best).expected_gain(optimizer.alpha_, TRIES)
         if room is not None:
             gap, gain = (None if each is None else min(each, room) for each in (gap, gain))
@@ -223,7 +226,10 @@ def _advice(
     if (not outlook.is_known and not enough) or outlook.keeps_limits is False:
         return "So go on."
     if outlook.is_known and outlook.gap is None and outlook.gain is None:
-        return "Whether to stop cannot be said: what more results bring is not known over regions."
+        return (
+            "Whether to stop cannot be said: what more results bring is not known over regions, or "
+            "with several goals."
+        )
     if outlook.gap is None and not (outlook.room is not None and outlook.room <= within):
         assert outlook.gain is not None
         if n_answers < FEWEST_ANSWERS:

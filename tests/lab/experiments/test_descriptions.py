@@ -106,10 +106,13 @@ def test_outcomes_are_described_by_how_sure_and_how_well_known_they_are():
         (never, "T <= 80: not known, it was not measured yet"),
     ):
         each = known | more | {"limit": "T <= 80"}
-        assert describe_outcomes({"outcomes": [each], "within_limits": 0.25}) == [line]
-        lines = describe_outcomes({"outcomes": [each, each], "within_limits": 0.0625})
+        assert describe_outcomes({"goals": [], "outcomes": [each], "within_limits": 0.25}) == [line]
+        lines = describe_outcomes({"goals": [], "outcomes": [each, each], "within_limits": 0.0625})
         assert lines == [line, line, "all limits hold with probability 6 %"]
-        assert describe_outcomes({"outcomes": [each, each], "within_limits": None}) == [line] * 2
+        assert (
+            describe_outcomes({"goals": [], "outcomes": [each, each], "within_limits": None})
+            == [line] * 2
+        )
     for state, said, remark in (
         (True, "within the limits ", ""),
         (None, "(not every limit measured) ", ", not every limit measured"),

@@ -363,7 +363,7 @@ def test_everything_is_json_with_documented_keys(run):
     }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
-        *("outcomes", "within_limits", "between_blocks", "preferred", "scatter"),
+        *("goals", "outcomes", "within_limits", "between_blocks", "preferred", "scatter"),
     }
     assert status["sides"] == [
         {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},

@@ -11,6 +11,7 @@ from skgpb import EIOptimizer
 from skgpb.acquisition.volume import dominated_volume
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.export import write_table
+from skgpb.lab.experiments.judge import describe_outcomes
 
 SIDES = ["heat=20:90:any", "oil=A,B"]
 GOALS = ["large yield", "small cost"]
@@ -47,6 +48,23 @@ def test_the_desk_asks_what_python_asks(run):
         found = measured_at(query.params)
         opt.tell(query, found["yield"], outcomes={"cost": found["cost"]})
     assert run.best()["params"] == opt.recommend().params
+
+
+def test_all_goals_are_expected_at_the_recommendation(run):
+    for found in (run.best(), run.expect(run.best()["params"])):
+        (cost,) = found["goals"]
+        assert cost["name"] == "cost"
+        assert cost["mean"] == pytest.approx(measured_at(found["params"])["cost"], abs=0.5)
+        (line,) = describe_outcomes(found)
+        assert line.startswith("cost there: expected ")
+
+
+def test_whether_to_stop_cannot_be_said(run):
+    for within in (None, 2.0):
+        said = run.may_stop(within)
+        assert said["gap"] is None and said["expected_gain"] is None and not said["enough"]
+        assert "nan" not in said["why"]
+    assert "Whether to stop cannot be said" in said["why"]
 
 
 def test_the_compromises_are_the_front(run):
