@@ -645,11 +645,12 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
     def _next_initial_query(self) -> Any:
         """Return a query of the initial design, None once the design is complete."""
         n_initial, run, rewards = self._n_initial, self.run_, self._model.samples.reward
-        # While answers tell nothing of f, the design grows; noise costs nothing to explore unless
-        # the rewards of queries count.
+        # While all answers are equal the design grows. So it does for every second query while
+        # they seem to be noise, unless the rewards of queries count: f may be rough instead.
+        is_second = self._seeks_simple_regret and (run.n_told + len(run.evaluating)) % 2
         if 0 < n_initial <= len(rewards) and (
             all(each == rewards[0] for each in rewards)
-            or (self._seeks_simple_regret and self._model.diagnosis.shows_nothing)
+            or (is_second and self._model.diagnosis.shows_nothing)
         ):
             while n_initial <= len(rewards):
                 n_initial *= 2
@@ -1068,7 +1069,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     earlier_campaigns : dict, default=None
         Earlier campaigns at points, ``{"2024": (settings, answers)}``: :doc:`/user_guide/transfer`.
     earlier_arms : array-like of shape (n, n_columns), default=None
-        Arms that are not asked now, whose answers count, see :ref:`other-arms`.
+        Arms that are not asked now, whose answers count, see :ref:`the guide <other-arms>`.
 
     Attributes
     ----------

@@ -89,7 +89,7 @@ def test_a_slip_is_found_later_and_correcting_it_restores_the_noise(tmp_path, di
 
 @pytest.mark.parametrize("f", [lists, waves])
 def test_a_slip_that_was_taken_for_noise_is_found_by_a_model_without_it(tmp_path, f):
-    run, rng = begin(tmp_path / "run.skgpb", f, 3, 14)
+    run, rng = begin(tmp_path / "run.skgpb", f, 2, 14)
     for number in range(15, 19):
         query = run.ask()[0]
         value = round(float(f(query["params"], rng)), 1)
