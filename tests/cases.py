@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import io
+import pickle
 
 import numpy as np
 import pytest
@@ -320,6 +322,16 @@ def loaded(cls, path, repeated=False, **omitted):
     """Return the run in a file, or what repeats it from its log."""
     run = cls.load(path, **omitted)
     return run._repeat_events(run._events) if repeated else run
+
+
+def copies(optimizer):
+    """Return the run itself, loaded from a file, unpickled, and with its events repeated."""
+    file = io.BytesIO()
+    optimizer.save(file)
+    file.seek(0)
+    loaded = type(optimizer).load(file)
+    repeated = optimizer._repeat_events(optimizer._events)
+    return [optimizer, loaded, pickle.loads(pickle.dumps(optimizer)), repeated]
 
 
 def rows(optimizer):

@@ -1,8 +1,6 @@
 """The arms of a run change: old answers count, and queries are among the arms of now."""
 
-import io
-import pickle
-
+import cases
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -42,15 +40,6 @@ def played(cls, n, arms=ARMS, **parameters):
         query = opt.ask()
         opt.tell(query, reward(query.points[0]))
     return opt
-
-
-def copies(opt):
-    """Return the search itself, loaded from a file, unpickled, and with its events repeated."""
-    file = io.BytesIO()
-    opt.save(file)
-    file.seek(0)
-    loaded = type(opt).load(file)
-    return [opt, loaded, pickle.loads(pickle.dumps(opt)), opt._repeat_events(opt._events)]
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -94,7 +83,7 @@ def test_a_run_with_other_arms_goes_on_after_a_file_a_pickle_and_a_replay(cls):
     opt.tell(before[1], 1.5)
     opt.withdraw(before[2])
     assert [q.points.tolist() for q in opt.pending_] == [before[3].points.tolist()]
-    twins = copies(opt)
+    twins = cases.copies(opt)
     for _ in range(3):
         queries = [twin.ask(another=True) for twin in twins]
         assert len({repr(query) for query in queries}) == 1

@@ -1,10 +1,9 @@
 """The box of a run changes: old answers count, and queries are in the box of now."""
 
-import io
-import pickle
 import warnings
 from concurrent.futures import Executor, Future
 
+import cases
 import numpy as np
 import pytest
 from scipy.stats import loguniform
@@ -34,15 +33,6 @@ def played(cls, n, bounds=SIDES, **parameters):
         query = opt.ask()
         opt.tell(query, reward(query.params))
     return opt
-
-
-def copies(opt):
-    """Return the search itself, loaded from a file, unpickled, and with its events repeated."""
-    file = io.BytesIO()
-    opt.save(file)
-    file.seek(0)
-    loaded = type(opt).load(file)
-    return [opt, loaded, pickle.loads(pickle.dumps(opt)), opt._repeat_events(opt._events)]
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -101,7 +91,7 @@ def test_a_changed_run_goes_on_after_a_file_a_pickle_and_a_replay(bounds):
     opt.ask(2)
     opt.set_params(bounds=bounds)
     assert len(opt.history_) == 7 and len(opt.failed_) == 1
-    twins = copies(opt)
+    twins = cases.copies(opt)
     for _ in range(3):
         queries = [twin.ask(another=True) for twin in twins]
         assert len({repr(query) for query in queries}) == 1
@@ -246,7 +236,7 @@ def test_sides_are_held_for_a_query(cls):
     assert len(set(queries)) == 3
     assert all(held.items() <= query.params.items() for query in queries)
     assert opt.ask(3, fixed=held) == queries
-    twins = copies(opt)
+    twins = cases.copies(opt)
     for fixed in ({"minutes": 7}, None):
         assert len({repr(twin.ask(2, another=True, fixed=fixed)) for twin in twins}) == 1
 
@@ -319,4 +309,4 @@ def test_outcomes_of_an_answer_from_before_a_change_are_told_after_it():
     assert opt._limit_violation_mask().tolist() == [False] * 3 + [True] * 3
     opt.set_params(bounds={"heat": (0, 90), "salt": ["A", "D"]})
     assert opt._limit_violation_mask().tolist() == [False] * 3 + [True] * 3
-    assert len({repr(twin.ask(another=True)) for twin in copies(opt)}) == 1
+    assert len({repr(twin.ask(another=True)) for twin in cases.copies(opt)}) == 1
