@@ -36,7 +36,7 @@ class AvailableSet:
         self._places: list[tuple[int | None, float]] = [
             (names.index(name), 0.0)
             if name in names
-            else (None, axis.coordinate(now.constants[name]))
+            else (None, float(axis.snap(np.array([axis.coordinate(now.constants[name])]))[0]))
             for name, axis in wider.axes
         ]
 
@@ -67,7 +67,7 @@ class AvailableSet:
         for i, (j, held) in enumerate(self._places):
             u, wider = points[:, i], self._wider.axes[i][1]
             if j is None:
-                inside &= np.abs(u - held) <= SAME * (wider.ends[1] - wider.ends[0])
+                inside &= np.abs(wider.snap(u) - held) <= SAME * (wider.ends[1] - wider.ends[0])
                 continue
             now = self._now.axes[j][1]
             if now == wider:

@@ -1301,9 +1301,14 @@ class ParameterSpace:
         return points
 
     def rounded_to_grid(self, points: np.ndarray) -> np.ndarray:
-        """Round points (n, d) to possible settings, ignoring constraints."""
+        """Round points (n, d) to possible settings, ignoring constraints.
+
+        The feasible set of a space that was wider does so: a held number may be between two steps.
+        """
         if self.as_cube:
             return points
+        if isinstance(self.feasible, AvailableSet):
+            return self.snap(points)
         return self._apply_axes("rounded_to_grid", points)
 
     def is_feasible(self, point: np.ndarray) -> bool:
@@ -1312,6 +1317,16 @@ class ParameterSpace:
         if not self.is_at(self.rounded_to_grid(points)[0], self.snap(points)[0]):
             return False
         return self.feasible is None or bool(self.feasible.is_feasible(points)[0])
+
+    def have_values(self, points: np.ndarray, values: Mapping[str, Any]) -> bool:
+        """Return whether all points (n, d) have the given values of some axes, up to rounding."""
+        axes = dict(self.axes)
+        u = {name: axes[name].snap(np.array([axes[name].coordinate(values[name])])) for name in values}
+        return all(
+            bool((np.abs(at - u[name]) <= SAME * (axis.ends[1] - axis.ends[0])).all())
+            for (name, axis), at in zip(self.axes, self.snap(points).T, strict=True)
+            if name in u
+        )
 
     def every_point(self) -> np.ndarray:
         """Return one point for every setting, shape (n, d); they must be finitely many."""

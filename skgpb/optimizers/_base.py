@@ -271,6 +271,11 @@ class BaseBanditOptimizer(
             f"side}}; {type(self).__name__} got {name}={given!r}"
         )
 
+    def _holds(self, query: Any, fixed: Mapping[str, Any]) -> bool:
+        """Return whether a query has the values of fixed sides; called after ``_check_fixed``."""
+        run = self.run_
+        return run.actions.have_values(query.points[:, self._n_context :], fixed)
+
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
         """Return the next query with fixed sides; called after ``_check_fixed``.
 

@@ -544,10 +544,10 @@ def ask(
     if context is not None:
         asked = [query for query in asked if np.array_equal(query.context, context)]
     if fixed is not None:
-        asked = [query for query in asked if fixed.items() <= query.params.items()]
+        asked = [query for query in asked if search._holds(query, fixed)]
     if shared:
         fixed = _held_at(asked[0], shared, fixed) if asked else fixed or {}
-        asked = [query for query in asked if fixed.items() <= query.params.items()]
+        asked = [query for query in asked if search._holds(query, fixed)]
     again, new = asked[:count], []
     if len(again) < count:
         new = commit(search, ask_more, search, count - len(again), context, fixed, shared)
