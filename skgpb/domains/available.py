@@ -82,6 +82,21 @@ class AvailableSet:
                 inside &= ~np.isnan(out[:, j])
         return out, inside
 
+    def ranges(self) -> list[tuple[Any, np.ndarray]]:
+        """Return, for each wider axis, the axis of now, or None if it is held, and coordinates.
+
+        They are the coordinates, on the wider axis, of the values of a list, or else of both ends.
+        """
+        out: list[tuple[Any, np.ndarray]] = []
+        for i, (j, held) in enumerate(self._places):
+            now = None if j is None else self._now.axes[j][1]
+            if now is None:
+                out.append((now, np.array([held])))
+            else:
+                u = np.array(now.ends) if now.ordered else now.middles()
+                out.append((now, self._converted(j, i, u)))
+        return out
+
     # -- as a feasible set ------------------------------------------------------------------
 
     def is_feasible(self, points: np.ndarray) -> np.ndarray:

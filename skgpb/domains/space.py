@@ -1000,6 +1000,34 @@ class ParameterSpace:
         return np.array([axis.ends for _, axis in self.axes])
 
     @property
+    def box_of_now(self) -> np.ndarray:
+        """The box (d, 2) of the sides of now, which earlier answers need to be wider.
+
+        Raises
+        ------
+        ValueError
+            If the values of a side of now have gaps, so that no range of the wider side has them.
+        """
+        if not isinstance(self.feasible, AvailableSet):
+            return self.bounds
+        box = []
+        for (name, axis), (now, u) in zip(self.axes, self.feasible.ranges(), strict=True):
+            low, high, n = u.min(), u.max(), 1.0 if now is None else now.n_settings
+            if isinstance(axis, SeparateAxis):
+                first, last = axis.run(low, low)[0], axis.run(high, high)[0]
+                (low, high), has_gaps = axis.ends_of_run(first, last), last - first + 1 != n
+            else:
+                has_gaps = 1 < n < np.inf
+            if has_gaps:
+                raise ValueError(
+                    f"{self.parameter}[{name!r}] must have no gaps for a search by regions: all "
+                    "numbers between two of the earlier side; leave values out by another search, "
+                    "which begins with fit(X, y) of the answers so far"
+                )
+            box.append((low, high))
+        return np.array(box)
+
+    @property
     def n_values(self) -> np.ndarray:
         """Number of values of each axis, shape (d,); 0 if they are continuous."""
         runs = [

@@ -29,6 +29,7 @@ from skgpb.optimizers._run import (
     Event,
     Run,
     RunResult,
+    are_equal,
     checked_method,
     failure_table,
     history_table,
@@ -150,6 +151,9 @@ class BaseBanditOptimizer(
     _sides: ClassVar[str] = "continuous"
     #: Whether all queries and recommendations are feasible settings.
     _keeps_settings: ClassVar[bool] = False
+
+    #: Whether they are on the sides of now, if earlier answers are outside of these.
+    _keeps_ranges: ClassVar[bool] = False
 
     #: State of the run: events, pending queries, parameters in use, names of sides, sign.
     run_: Run
@@ -294,9 +298,17 @@ class BaseBanditOptimizer(
         """
         return False
 
+    def _has_queries_of(self, name: str, value: Any) -> bool:
+        """Return whether the queries of the run are those of a parameter of ``SPACE``."""
+        return are_equal(value, getattr(self.run_.params, name))
+
     def _change_domain(self, name: str, value: Any) -> None:
         """Continue the run with other ``bounds`` or ``arms``; called if ``_takes_domain``."""
         raise NotImplementedError
+
+    def _settings_of_campaigns(self) -> list[dict[str, Any]]:
+        """Return the settings of all earlier campaigns, on the sides of now."""
+        return []
 
     def _observe_together(self, answers: list[Any]) -> None:
         """Condition on answers that are told together, and learn if that is due.

@@ -25,7 +25,15 @@ from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
 from skgpb.optimizers._feasibility import AnswerWithOutcomes, checked_outcomes
 from skgpb.optimizers._inputs import points_of
-from skgpb.optimizers._run import Event, Run, RunResult, are_equal, check_parameters, own_copy
+from skgpb.optimizers._run import (
+    SPACE,
+    Event,
+    Run,
+    RunResult,
+    are_equal,
+    check_parameters,
+    own_copy,
+)
 from skgpb.optimizers._stopping import StopRule
 from skgpb.utils.locks import StateLock
 from skgpb.utils.validation import (
@@ -36,6 +44,7 @@ from skgpb.utils.validation import (
     check_rows,
     check_squares,
     column_names,
+    shorten_value,
     unchanged_by_errors,
     validate_data,
 )
@@ -191,7 +200,7 @@ class Replay:
     def _ask(self, optimizer: Any, query: Any, fixed: Any = None) -> bool:
         """Ask for a query; return whether it differs from that of the run."""
         run = optimizer.run_
-        if not isinstance(query, optimizer._query_type):
+        if not isinstance(query, (optimizer._query_type, PointsQuery)):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
         (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query), fixed)
         if chosen == query:
@@ -305,10 +314,7 @@ def adopt_state(optimizer: Any, other: Any, parameters: Collection[str] = ()) ->
 
 def _set_again(optimizer: Any, parameters: dict[str, Any]) -> None:
     """Set the parameters of a "set" event; bounds and arms wait for the next ``fit``."""
-    later = {name: value for name, value in parameters.items() if name in ("bounds", "arms")}
-    vars(optimizer).update(later)
-    optimizer.run_.seen |= later
-    optimizer.set_params(**{k: value for k, value in parameters.items() if k not in later})
+    optimizer.set_params(**parameters)
 
 
 def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
@@ -400,7 +406,8 @@ def _prepare(search: Any) -> None:
     seen = search.get_params(deep=False)
     every = {name: getattr(search, name, None) for name in search._parameter_constraints} | seen
     run = search.run_ = Run({name: own_copy(value) for name, value in every.items()}, seen)
-    run.name_sides(type(search).__name__, search._sides, search._keeps_settings)
+    keeps = search._keeps_settings, search._keeps_ranges
+    run.name_sides(type(search).__name__, search._sides, *keeps)
     search._dirty = None
 
 
@@ -467,7 +474,7 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
         domains = {
             name: changed.pop(name)
             for name in ("bounds", "arms")
-            if name in changed and search._takes_domain(name, changed)
+            if name in changed and search._replay is None and search._takes_domain(name, changed)
         }
         sets = {"arms", "queries", "targets"} - domains.keys() if of_sets else ()
         if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
@@ -493,6 +500,20 @@ def apply_set_params_and_warn(search: Any) -> None:
             "keeps the values that it started with",
             ParameterWarning,
         )
+
+
+def check_space(search: Any) -> None:
+    """Raise ValueError if the queries of the run are not those of parameters that were set."""
+    run = search.run_
+    now, newest = vars(run.params), run.newest
+    for name in SPACE & newest.keys():
+        if newest[name] is not now[name] and not search._has_queries_of(name, newest[name]):
+            raise ValueError(
+                f"{name} was set during the run, which this {type(search).__name__} cannot take "
+                "over: fit(X, y) of the answers so far starts a search there, and "
+                f"set_params({name}=...) with the earlier value continues this one; got "
+                f"{name}={shorten_value(newest[name])}"
+            )
 
 
 # -- asking and telling -----------------------------------------------------------------
@@ -540,6 +561,7 @@ def ask(
     With ``another`` all of them are new. All have the values of the first on the sides ``shared``.
     """
     run = search.run_
+    check_space(search)
     asked = [] if another else list(filter(search._may_ask, run.asked))
     if context is not None:
         asked = [query for query in asked if np.array_equal(query.context, context)]

@@ -69,6 +69,12 @@ AT_START: frozenset[str] = frozenset(
 )
 
 
+#: Parameters that determine which queries there are.
+SPACE: frozenset[str] = frozenset(
+    {"arms", "bounds", "optimizers", "pool", "queries", "query_bounds"}
+)
+
+
 def check_parameters(estimator: Any) -> None:
     """Raise an error if a parameter has a value that is not accepted."""
     validate_params(estimator)
@@ -290,10 +296,14 @@ class Run:
         self.together: list[Any] | None = None
         self.names: list[str] | None = None
 
-    def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
+    def name_sides(
+        self, optimizer: str, sides: str, keeps_settings: bool, keeps_ranges: bool
+    ) -> None:
         """Set the names of the sides of all boxes; for the arguments see ``checked_space``."""
         own, space_of = self.params, partial(checked_space, optimizer=optimizer, sides=sides)
-        actions = space_of(own.bounds, "bounds", keeps_settings=keeps_settings)
+        actions = space_of(
+            own.bounds, "bounds", keeps_settings=keeps_settings, keeps_ranges=keeps_ranges
+        )
         contexts = space_of(own.context_bounds, "context_bounds")
         self.actions, self.context_space = actions, contexts
         self.query_space = space_of(vars(own).get("query_bounds"), "query_bounds")

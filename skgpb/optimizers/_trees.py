@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from math import floor, log, pi
@@ -53,6 +53,7 @@ from skgpb.optimizers._gaussian import BETA_CONSTRAINTS, GaussianProcessOptimize
 from skgpb.optimizers._places import SideLengths
 from skgpb.optimizers._run import checked_method
 from skgpb.optimizers._stopping import BEAM, Refined
+from skgpb.optimizers.changed_box import change_box
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
@@ -628,7 +629,37 @@ def kernel_of_regions(
     return CellAverage(base, counts)
 
 
-class RegionSearch(GaussianProcessOptimizer[Q]):
+class ChangingBox(BaseBanditOptimizer[Q]):
+    """A search by regions of a box, which continues in another box of named sides.
+
+    It then begins with one region, the sides of now, and with the answers so far, which the model
+    keeps in a box that contains them.
+    """
+
+    _keeps_ranges = True
+
+    @property
+    def _root(self) -> np.ndarray:
+        """The box (d, 2) of the sides of now, and of contexts."""
+        actions, n = self.run_.actions, self._n_context
+        if actions is None:
+            return self.bounds_
+        return np.concatenate([self.bounds_[:n], actions.box_of_now])
+
+    def _takes_domain(self, name: str, changed: Mapping[str, Any]) -> bool:
+        run = self.run_
+        # Counts of rows are of cells that another box does not have.
+        whole = run.actions is not None and not run.rows
+        return name == "bounds" and isinstance(changed[name], Mapping) and whole
+
+    def _change_domain(self, name: str, value: Any) -> None:
+        change_box(self, value)
+
+    def _may_ask(self, query: Any) -> bool:
+        return isinstance(query, self._query_type)
+
+
+class RegionSearch(ChangingBox[Q], GaussianProcessOptimizer[Q]):
     """A Gaussian-process search for the best region, possibly finer than the queries.
 
     The domain lists its present regions (``front``), and the finer regions inside them (``finer``).
@@ -964,7 +995,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
             run.params.max_depth is not None and best.depth == self._finest_depth,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
-            warn_of_grid(self._model.process, domain, best, self.bounds_, run.space)
+            warn_of_grid(self._model.process, domain, best, domain.bounds, run.space)
         return best
 
     # -- state ------------------------------------------------------------------------------
@@ -972,7 +1003,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(), self._cutting
         self.domain_: BoxPartition | PoolPartition = cutting.partition(
-            self.bounds_, self._resolved_depth(cutting, kernel)
+            self._root, self._resolved_depth(cutting, kernel)
         )
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.row_set(0).shape[1])

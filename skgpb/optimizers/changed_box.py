@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains.arms import Arm, PointsQuery, Query
+from skgpb.domains.arms import Arm, PointsQuery, Query, Region
 from skgpb.domains.box import Box
-from skgpb.domains.space import ParameterSpace, wider_axis
+from skgpb.domains.space import Choice, ParameterSpace, wider_axis
+from skgpb.domains.value_ranges import reach
 from skgpb.optimizers._loop import Replay, adopt_state, rebuild
-from skgpb.optimizers._run import OF_QUERIES, Event, identity
+from skgpb.optimizers._run import OF_QUERIES, SPACE, Event, identity
 from skgpb.utils.validation import check_numbers
 
 # Events that depend on the coordinates, and are repeated anew.
@@ -75,7 +76,16 @@ def known_settings(search: Any) -> list[dict[str, Any]]:
             settings += map(run.space.setting, rest[0])
         elif kind in OF_QUERIES:
             settings += rest[0].settings
+            if len(rest[0].points) > 1:  # those at the corners of a region are outside of it
+                settings += corners_of(rest[0], run.space)
     return settings
+
+
+def corners_of(query: Query, space: ParameterSpace) -> list[dict[str, Any]]:
+    """Return the settings at the lower and at the upper corner of a region."""
+    ends = zip(space.axes, *np.split(query.box, 2), strict=True)
+    corners = [reach(axis, *each) for (_, axis), *each in ends]
+    return [space.setting(corner) for corner in np.array(corners).T]
 
 
 def box_with_earlier(
@@ -110,6 +120,9 @@ def box_with_earlier(
         axis = wider_axis(f"bounds[{name!r}]", side, given.get(name, side))
         if not all(axis.has(setting[name]) for setting in settings):
             earlier[name] = known[name]
+            if isinstance(axis, Choice) and isinstance(known[name], list):
+                # A region has values that are beside each other: those of now come first.
+                earlier[name] = [*axis.values, *known[name]]
     return Box(box.sides, box.constraints, box.feasible, earlier)
 
 
@@ -136,17 +149,41 @@ class Restatement:
         """Return a query of the run so far as a query of the new search."""
         points = np.array([self.point(setting) for setting in query.settings])
         if not isinstance(query, Arm):
-            return PointsQuery(points).with_names(self._space)
+            return self._region(query, points)
         domain, n = self._domain, query.n_context
         there = domain.with_context(points[0, :n]) if n else domain
         plain = there.layout.actions_layout.rows_of(points[:, n:])[0]
         return there.placed_arm(plain).with_names(self._space)
+
+    def _region(self, query: Query, points: np.ndarray) -> PointsQuery:
+        """Return the region with some points (S, d), or the points if no region has them.
+
+        The answer to a region is about all of it.
+        """
+        told, names = PointsQuery(points).with_names(self._space), self._before.names
+        counts = getattr(query, "spec", getattr(query, "counts", None))
+        if len(points) == 1 or not isinstance(counts, tuple):
+            return told
+        here = dict(zip(names, counts, strict=True))
+        space, sides = self._space, [here.get(name, 1) for name in self._space.names]
+        try:
+            corners = [space.earlier_setting(each) for each in corners_of(query, self._before)]
+            box = space.box_between(*corners)
+        except ValueError:  # values of a list that are no longer beside each other
+            return told
+        region = Region(*np.split(box, 2), tuple(sides)).with_names(space)
+        both = [np.unique(each.points, axis=0) for each in (region, told)]
+        alike = both[0].shape == both[1].shape and np.allclose(*both, rtol=1e-12, atol=1e-12)
+        return region if alike else told
 
     def event(self, event: Event) -> Event | None:
         """Return an event of the run so far; None if it is of learning, which is repeated."""
         kind, *rest = event
         if kind in LEARNING:
             return None
+        if kind == "set":  # without a space that waited
+            left = {name: value for name, value in rest[0].items() if name not in SPACE}
+            return (kind, left) if left else None
         if kind == "fit":
             X = [self.point(self._before.setting(x)) for x in rest[0]]
             return kind, np.array(X), *rest[1:]

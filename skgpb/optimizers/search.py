@@ -1392,7 +1392,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return read_campaigns(run.params.earlier_campaigns or {}, run.space, self.bounds_, run.sign)
 
     def _settings_of_campaigns(self) -> list[dict[str, Any]]:
-        """Return the settings of all earlier campaigns, on the sides of now."""
         space = self.run_.space
         assert space is not None
         return [space.setting(x) for X, _ in self._answers_of_campaigns() for x in X]
