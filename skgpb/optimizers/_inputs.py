@@ -204,8 +204,9 @@ class Contexts:
         self.space = space
 
     def of(self, query: Any) -> np.ndarray:
-        """Return the context in which a query was chosen."""
-        return self.validate(as_coordinates(query.context))
+        """Return the context in which a query was chosen; points begin with it."""
+        first = query.points[0, : len(self.bounds)]
+        return self.validate(as_coordinates(getattr(query, "context", first)))
 
     def validate(self, context: Any) -> np.ndarray:
         """Return the point (d_c,) of a context given by the user, or raise ValueError.

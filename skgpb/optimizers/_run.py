@@ -200,7 +200,7 @@ class Evaluations:
 
 def identity(query: Any) -> tuple[Any, str]:
     """Return a key of a query by which it differs from others at its coordinates in other boxes."""
-    return query, repr(query.settings) if query.has_names else ""
+    return query, repr(query.params) if query.has_names else ""
 
 
 class Run:

@@ -14,7 +14,7 @@ import numpy as np
 
 from skgpb.domains.arms import Arm, PointsQuery, Query, Region
 from skgpb.domains.box import Box
-from skgpb.domains.space import Choice, ParameterSpace, wider_axis
+from skgpb.domains.space import Choice, ParameterSpace, SeparateAxis, wider_axis
 from skgpb.domains.value_ranges import reach
 from skgpb.optimizers._loop import Replay, adopt_state, rebuild
 from skgpb.optimizers._run import OF_QUERIES, SPACE, Event, identity
@@ -75,17 +75,21 @@ def known_settings(search: Any) -> list[dict[str, Any]]:
         if kind == "fit":
             settings += map(run.space.setting, rest[0])
         elif kind in OF_QUERIES:
-            settings += rest[0].settings
-            if len(rest[0].points) > 1:  # those at the corners of a region are outside of it
-                settings += corners_of(rest[0], run.space)
+            query = rest[0]
+            settings += query.settings if len(query.points) == 1 else _settings_in(query, run.space)
     return settings
 
 
-def corners_of(query: Query, space: ParameterSpace) -> list[dict[str, Any]]:
-    """Return the settings at the lower and at the upper corner of a region."""
-    ends = zip(space.axes, *np.split(query.box, 2), strict=True)
-    corners = [reach(axis, *each) for (_, axis), *each in ends]
-    return [space.setting(corner) for corner in np.array(corners).T]
+def _settings_in(region: Query, space: ParameterSpace) -> list[dict[str, Any]]:
+    """Return settings that have all values of the points of a region, and of its corners."""
+    every = [
+        np.unique([*u, *reach(axis, *ends)])
+        for (_, axis), u, ends in zip(
+            space.axes, region.points.T, region.box.reshape(2, -1).T, strict=True
+        )
+    ]
+    last = max(map(len, every))
+    return [space.setting(np.array([u[min(i, len(u) - 1)] for u in every])) for i in range(last)]
 
 
 def box_with_earlier(
@@ -120,7 +124,7 @@ def box_with_earlier(
         axis = wider_axis(f"bounds[{name!r}]", side, given.get(name, side))
         if not all(axis.has(setting[name]) for setting in settings):
             earlier[name] = known[name]
-            if isinstance(axis, Choice) and isinstance(known[name], list):
+            if isinstance(axis, Choice) and not axis.ordered and isinstance(known[name], list):
                 # A region has values that are beside each other: those of now come first.
                 earlier[name] = [*axis.values, *known[name]]
     return Box(box.sides, box.constraints, box.feasible, earlier)
@@ -141,13 +145,23 @@ class Restatement:
         self._domain, self._before = search.domain_, before
         self._space: ParameterSpace = search.run_.space
 
-    def point(self, setting: Mapping[str, Any]) -> np.ndarray:
-        """Return the point (d,) of a setting of the run so far."""
-        return self._space.point(self._space.earlier_setting(setting))
+    def points(self, points: np.ndarray) -> np.ndarray:
+        """Return points (n, d) of the run so far as points of the new search."""
+        before, out = self._before, np.empty((len(points), self._space.n_axes))
+        given = {**self._space.earlier, **before.constants}
+        for i, (name, axis) in enumerate(self._space.axes):
+            if name in before.names:
+                number = before.names.index(name)
+                u, places = np.unique(points[:, number], return_inverse=True)
+                was = before.axes[number][1]
+                out[:, i] = np.array([axis.coordinate(was.value(each)) for each in u])[places]
+            else:
+                out[:, i] = axis.coordinate(given[name])
+        return out
 
     def query(self, query: Query) -> Query:
         """Return a query of the run so far as a query of the new search."""
-        points = np.array([self.point(setting) for setting in query.settings])
+        points = self.points(query.points)
         if not isinstance(query, Arm):
             return self._region(query, points)
         domain, n = self._domain, query.n_context
@@ -165,13 +179,15 @@ class Restatement:
         if len(points) == 1 or not isinstance(counts, tuple):
             return told
         here = dict(zip(names, counts, strict=True))
-        space, sides = self._space, [here.get(name, 1) for name in self._space.names]
-        try:
-            corners = [space.earlier_setting(each) for each in corners_of(query, self._before)]
-            box = space.box_between(*corners)
-        except ValueError:  # values of a list that are no longer beside each other
-            return told
-        region = Region(*np.split(box, 2), tuple(sides)).with_names(space)
+        lower, upper = np.split(query.box, 2)
+        ends = [reach(*each) for each in zip(dict(self._before.axes).values(), lower, upper)]
+        low, high = self.points(np.array(ends).T)
+        for i, (_, axis) in enumerate(self._space.axes):
+            if isinstance(axis, SeparateAxis):
+                low[i], high[i] = axis.ends_of_run(*(axis.run(u, u)[0] for u in (low[i], high[i])))
+        region = Region(low, high, tuple(here.get(name, 1) for name in self._space.names))
+        region = region.with_names(self._space)
+        # A list may have the values in another order, or without some of them.
         both = [np.unique(each.points, axis=0) for each in (region, told)]
         alike = both[0].shape == both[1].shape and np.allclose(*both, rtol=1e-12, atol=1e-12)
         return region if alike else told
@@ -185,8 +201,7 @@ class Restatement:
             left = {name: value for name, value in rest[0].items() if name not in SPACE}
             return (kind, left) if left else None
         if kind == "fit":
-            X = [self.point(self._before.setting(x)) for x in rest[0]]
-            return kind, np.array(X), *rest[1:]
+            return kind, self.points(np.asarray(rest[0])), *rest[1:]
         if kind not in OF_QUERIES:
             return event
         if kind == "ask" and rest[1:]:  # the sides that were fixed
