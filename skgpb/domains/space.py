@@ -1349,7 +1349,10 @@ class ParameterSpace:
     def have_values(self, points: np.ndarray, values: Mapping[str, Any]) -> bool:
         """Return whether all points (n, d) have the given values of some axes, up to rounding."""
         axes = dict(self.axes)
-        u = {name: axes[name].snap(np.array([axes[name].coordinate(values[name])])) for name in values}
+        u = {
+            name: axes[name].snap(np.array([axes[name].coordinate(values[name])]))
+            for name in values
+        }
         return all(
             bool((np.abs(at - u[name]) <= SAME * (axis.ends[1] - axis.ends[0])).all())
             for (name, axis), at in zip(self.axes, self.snap(points).T, strict=True)

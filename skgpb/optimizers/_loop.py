@@ -202,10 +202,13 @@ class Replay:
         run = optimizer.run_
         if not isinstance(query, (optimizer._query_type, PointsQuery)):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
-        (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query), fixed)
+        chosen = None
+        with suppress(AllPendingError):  # the space of now may have fewer queries
+            (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query), fixed)
         if chosen == query:
             return False
-        run.take_back(chosen)
+        if chosen is not None:
+            run.take_back(chosen)
         with suppress(ValueError):  # this version does not have the query
             optimizer._inputs.resolve(query)
             if run.pending.get(query) is not None:  # the run had only failed queries left

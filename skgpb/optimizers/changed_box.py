@@ -51,7 +51,8 @@ def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> N
     run = search.run_
     parameters = {**run.parameters, **sets}
     # Its seed must not be drawn from the generator of the run.
-    there = restatement(type(search)(**{**parameters, "random_state": 0}).start(), run.space)
+    begun = type(search)(**{**parameters, "random_state": 0}).start()
+    there = restatement(begun, run.space, search.domain_)
     events = [event for event in map(there.event, run.events) if event is not None]
     replay = Replay(events, run.seed, times=run.times)
     twin, _ = rebuild(type(search), parameters, replay, lock=search._lock)
@@ -139,10 +140,12 @@ class Restatement:
         A search over the new sides that has begun.
     before : ParameterSpace
         The sides of the run so far, with those of contexts.
+    earlier : ArmSet, Partition or Balls
+        The queries of the run so far.
     """
 
-    def __init__(self, search: Any, before: ParameterSpace) -> None:
-        self._domain, self._before = search.domain_, before
+    def __init__(self, search: Any, before: ParameterSpace, earlier: Any) -> None:
+        self._domain, self._earlier, self._before = search.domain_, earlier, before
         self._space: ParameterSpace = search.run_.space
 
     def points(self, points: np.ndarray) -> np.ndarray:
@@ -164,10 +167,29 @@ class Restatement:
         points = self.points(query.points)
         if not isinstance(query, Arm):
             return self._region(query, points)
-        domain, n = self._domain, query.n_context
+        domain, n, layout = self._domain, query.n_context, query.layout
         there = domain.with_context(points[0, :n]) if n else domain
-        plain = there.layout.actions_layout.rows_of(points[:, n:])[0]
-        return there.placed_arm(plain).with_names(self._space)
+        rows = [end[n:] for end in self._ends(query, False)] if layout.boxes else [points[0, n:]]
+        plain = np.concatenate([*rows, layout.trailing_columns(query.descriptor[np.newaxis])[0]])
+        arm = there.placed_arm(plain).with_names(self._space)
+        if domain.cost_group(arm) != self._earlier.cost_group(query):
+            raise ValueError(
+                "bounds must keep the sizes of cells, such as their shares of a logarithmic side; "
+                f"{query!r} would have another size"
+            )
+        return arm
+
+    def _ends(self, query: Query, every: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the corners of a region of the run so far in the new box.
+
+        A single value of a list is the interval of its coordinates with ``every``, or its middle.
+        """
+        sides = zip(self._before.axes, *np.split(query.box, 2), strict=True)
+        low, high = self.points(np.array([reach(axis, *ends) for (_, axis), *ends in sides]).T)
+        for i, (_, axis) in enumerate(self._space.axes):
+            if isinstance(axis, SeparateAxis) and (every or low[i] != high[i]):
+                low[i], high[i] = axis.ends_of_run(*(axis.run(u, u)[0] for u in (low[i], high[i])))
+        return low, high
 
     def _region(self, query: Query, points: np.ndarray) -> PointsQuery:
         """Return the region with some points (S, d), or the points if no region has them.
@@ -179,14 +201,9 @@ class Restatement:
         if len(points) == 1 or not isinstance(counts, tuple):
             return told
         here = dict(zip(names, counts, strict=True))
-        lower, upper = np.split(query.box, 2)
-        ends = [reach(*each) for each in zip(dict(self._before.axes).values(), lower, upper)]
-        low, high = self.points(np.array(ends).T)
-        for i, (_, axis) in enumerate(self._space.axes):
-            if isinstance(axis, SeparateAxis):
-                low[i], high[i] = axis.ends_of_run(*(axis.run(u, u)[0] for u in (low[i], high[i])))
-        region = Region(low, high, tuple(here.get(name, 1) for name in self._space.names))
-        region = region.with_names(self._space)
+        region = Region(
+            *self._ends(query, True), tuple(here.get(name, 1) for name in self._space.names)
+        ).with_names(self._space)
         # A list may have the values in another order, or without some of them.
         both = [np.unique(each.points, axis=0) for each in (region, told)]
         alike = both[0].shape == both[1].shape and np.allclose(*both, rtol=1e-12, atol=1e-12)
