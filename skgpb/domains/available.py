@@ -74,6 +74,9 @@ class AvailableSet:
                 out[:, j] = u
             elif now.ordered and wider.ordered:
                 numbers, (low, high) = wider.numbers(u), now.limits
+                if wider.is_periodic:  # both ends are one value
+                    first, last = wider.limits
+                    numbers = np.where((numbers == first) & (high == last), last, numbers)
                 out[:, j] = now.between(np.clip(numbers, low, high))
                 inside &= np.abs(now.numbers(out[:, j]) - numbers) <= SAME * (high - low)
             else:

@@ -496,7 +496,8 @@ def apply_set_params_and_warn(search: Any) -> None:
         return
     apply_set_params(search)
     run = search.run_
-    unwarned, run.unwarned = run.unwarned, []
+    others = other_spaces(search) if run.unwarned else []
+    unwarned, run.unwarned = [name for name in run.unwarned if name not in others], []
     if unwarned:
         warn(
             f"set during a run, {', '.join(unwarned)} will apply from the next fit on: the run "
@@ -505,18 +506,22 @@ def apply_set_params_and_warn(search: Any) -> None:
         )
 
 
+def other_spaces(search: Any) -> list[str]:
+    """Return the parameters that were set during the run and would give it other queries."""
+    newest, own = search.run_.newest, vars(search.run_.params)
+    changed = [name for name in SPACE & newest.keys() if newest[name] is not own[name]]
+    return [name for name in changed if not search._has_queries_of(name, newest[name])]
+
+
 def check_space(search: Any) -> None:
-    """Raise ValueError if the queries of the run are not those of parameters that were set."""
-    run = search.run_
-    now, newest = vars(run.params), run.newest
-    for name in SPACE & newest.keys():
-        if newest[name] is not now[name] and not search._has_queries_of(name, newest[name]):
-            raise ValueError(
-                f"{name} was set during the run, which this {type(search).__name__} cannot take "
-                "over: fit(X, y) of the answers so far starts a search there, and "
-                f"set_params({name}=...) with the earlier value continues this one; got "
-                f"{name}={shorten_value(newest[name])}"
-            )
+    """Raise ValueError if queries of the run may be outside the space that was set during it."""
+    for name in sorted(other_spaces(search)):
+        raise ValueError(
+            f"{name} was set during the run, and this {type(search).__name__} cannot continue "
+            "there: fit(X, y) of the answers so far starts a search there, and "
+            f"set_params({name}=...) with the earlier value continues this one; got "
+            f"{name}={shorten_value(search.run_.newest[name])}"
+        )
 
 
 # -- asking and telling -----------------------------------------------------------------

@@ -222,8 +222,9 @@ class Restatement:
         if kind not in OF_QUERIES:
             return event
         if kind == "ask" and rest[1:]:  # the sides that were fixed
-            fixed, sides = rest[1], self._space.sides
-            rest[1:] = [{name: fixed[name] for name in sides if name in fixed}]
+            fixed, names = rest[1], self._space.names
+            left = {name: fixed[name] for name in names if name in fixed}
+            rest[1:] = [left] if left or not fixed else []
         return kind, self.query(rest[0]), *rest[1:]
 
 
