@@ -92,12 +92,12 @@ class AvailableSet:
         """
         out: list[tuple[Any, np.ndarray]] = []
         for i, (j, held) in enumerate(self._places):
-            now = None if j is None else self._now.axes[j][1]
-            if now is None:
-                out.append((now, np.array([held])))
-            else:
-                u = np.array(now.ends) if now.ordered else now.middles()
-                out.append((now, self._converted(j, i, u)))
+            if j is None:
+                out.append((None, np.array([held])))
+                continue
+            now = self._now.axes[j][1]
+            u = np.array(now.ends) if now.ordered else now.middles()
+            out.append((now, self._converted(j, i, u)))
         return out
 
     # -- as a feasible set ------------------------------------------------------------------

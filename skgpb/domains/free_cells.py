@@ -193,8 +193,8 @@ class FreeCells(ArmSet):
         for i, axis in self._separate.items():
             first, last = (axis.run(u, u)[0] for u in reach(axis, *self._within[i]))
             more = max(int(self.sizes[number, i]), 1) - 1
-            ends = axis.ends_of_run(first, first + more), axis.ends_of_run(last - more, last)
-            out[:, i] = np.clip(centers[:, i], *(0.5 * (low + high) for low, high in ends))
+            low, high = (0.5 * sum(axis.ends_of_run(n, n + more)) for n in (first, last - more))
+            out[:, i] = np.clip(centers[:, i], low, high)
         return out
 
     def _boxes_at(self, centers: np.ndarray, number: int) -> np.ndarray:

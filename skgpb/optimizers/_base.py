@@ -272,13 +272,17 @@ class BaseBanditOptimizer(
         name, given = ("fixed", fixed) if fixed else ("shared", shared)
         raise ValueError(
             f"{name} is for searches by candidates of a box with named sides, bounds={{name: "
-            f"side}}; {type(self).__name__} got {name}={given!r}"
+            f"side}}; {type(self).__name__} got {name}={given!r}{self._way_to_hold}"
         )
+
+    #: End of the message that refuses fixed sides: another way to hold a side.
+    _way_to_hold: ClassVar[str] = ""
 
     def _holds(self, query: Any, fixed: Mapping[str, Any]) -> bool:
         """Return whether a query has the values of fixed sides; called after ``_check_fixed``."""
-        run = self.run_
-        return run.actions.have_values(query.points[:, self._n_context :], fixed)
+        actions = self.run_.actions
+        assert actions is not None
+        return actions.have_values(query.points[:, self._n_context :], fixed)
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
         """Return the next query with fixed sides; called after ``_check_fixed``.
@@ -442,7 +446,7 @@ class BaseBanditOptimizer(
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
         Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
-        of named sides and ``arms`` apply at once in searches by candidates, :ref:`other-bounds`.
+        of named sides and ``arms`` apply at once, or ``ask`` raises an error: :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)

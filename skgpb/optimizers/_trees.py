@@ -637,6 +637,7 @@ class ChangingBox(BaseBanditOptimizer[Q]):
     """
 
     _keeps_ranges = True
+    _way_to_hold = ". Until other bounds are set, set_params(bounds=...) with [value] holds a side"
 
     @property
     def _root(self) -> np.ndarray:

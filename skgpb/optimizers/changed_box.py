@@ -18,7 +18,7 @@ from skgpb.domains.space import Choice, ParameterSpace, SeparateAxis, wider_axis
 from skgpb.domains.value_ranges import reach
 from skgpb.optimizers._loop import Replay, adopt_state, rebuild
 from skgpb.optimizers._run import OF_QUERIES, SPACE, Event, identity
-from skgpb.utils.validation import check_numbers
+from skgpb.utils.validation import SAME, check_numbers
 
 # Events that depend on the coordinates, and are repeated anew.
 LEARNING = ("learned", "unlearned")
@@ -165,49 +165,44 @@ class Restatement:
     def query(self, query: Query) -> Query:
         """Return a query of the run so far as a query of the new search."""
         points = self.points(query.points)
-        if not isinstance(query, Arm):
-            return self._region(query, points)
-        domain, n, layout = self._domain, query.n_context, query.layout
-        there = domain.with_context(points[0, :n]) if n else domain
-        rows = [end[n:] for end in self._ends(query, False)] if layout.boxes else [points[0, n:]]
-        plain = np.concatenate([*rows, layout.trailing_columns(query.descriptor[np.newaxis])[0]])
-        arm = there.placed_arm(plain).with_names(self._space)
-        if domain.cost_group(arm) != self._earlier.cost_group(query):
+        there = self._region(query, points)
+        # A list may have the values in another order, or without some of them.
+        found, told = (np.unique(each, axis=0) for each in (there.points, points))
+        if found.shape != told.shape or not np.allclose(found, told, rtol=SAME, atol=SAME):
+            there = PointsQuery(points).with_names(self._space)
+        domain, before = self._domain, self._earlier
+        if isinstance(query, Arm) and domain.cost_group(there) != before.cost_group(query):
             raise ValueError(
                 "bounds must keep the sizes of cells, such as their shares of a logarithmic side; "
                 f"{query!r} would have another size"
             )
-        return arm
+        return there
 
-    def _ends(self, query: Query, every: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of a region of the run so far in the new box.
-
-        A single value of a list is the interval of its coordinates with ``every``, or its middle.
-        """
-        sides = zip(self._before.axes, *np.split(query.box, 2), strict=True)
-        low, high = self.points(np.array([reach(axis, *ends) for (_, axis), *ends in sides]).T)
-        for i, (_, axis) in enumerate(self._space.axes):
-            if isinstance(axis, SeparateAxis) and (every or low[i] != high[i]):
-                low[i], high[i] = axis.ends_of_run(*(axis.run(u, u)[0] for u in (low[i], high[i])))
-        return low, high
-
-    def _region(self, query: Query, points: np.ndarray) -> PointsQuery:
-        """Return the region with some points (S, d), or the points if no region has them.
-
-        The answer to a region is about all of it.
-        """
-        told, names = PointsQuery(points).with_names(self._space), self._before.names
+    def _region(self, query: Query, points: np.ndarray) -> Arm | PointsQuery:
+        """Return the arm or the region in the new box which should have the points (S, d)."""
+        is_arm = isinstance(query, Arm)
         counts = getattr(query, "spec", getattr(query, "counts", None))
-        if len(points) == 1 or not isinstance(counts, tuple):
-            return told
-        here = dict(zip(names, counts, strict=True))
-        region = Region(
-            *self._ends(query, True), tuple(here.get(name, 1) for name in self._space.names)
-        ).with_names(self._space)
-        # A list may have the values in another order, or without some of them.
-        both = [np.unique(each.points, axis=0) for each in (region, told)]
-        alike = both[0].shape == both[1].shape and np.allclose(*both, rtol=1e-12, atol=1e-12)
-        return region if alike else told
+        if not is_arm and (len(points) == 1 or not isinstance(counts, tuple)):
+            return PointsQuery(points).with_names(self._space)
+        low = high = points[0]
+        if isinstance(counts, tuple):
+            sides = zip(self._before.axes, *np.split(query.box, 2), strict=True)
+            ends = np.array([reach(axis, *each) for (_, axis), *each in sides]).T
+            low, high = self.points(ends)
+            for i, (_, axis) in enumerate(self._space.axes):
+                # A single value of a list is a point of an arm, and an interval of a cell.
+                if isinstance(axis, SeparateAxis) and not (is_arm and low[i] == high[i]):
+                    first, last = axis.run(low[i], low[i])[0], axis.run(high[i], high[i])[0]
+                    low[i], high[i] = axis.ends_of_run(first, last)
+        if isinstance(query, Arm):
+            n, layout = query.n_context, query.layout
+            there = self._domain.with_context(low[:n]) if n else self._domain
+            rows = [each[n:] for each in (low, high)][: 1 + layout.boxes]
+            more = layout.trailing_columns(query.descriptor[np.newaxis])[0]
+            return there.placed_arm(np.concatenate([*rows, more])).with_names(self._space)
+        along = dict(zip(self._before.names, counts, strict=True))
+        spread = tuple(along.get(name, 1) for name in self._space.names)
+        return Region(low, high, spread).with_names(self._space)
 
     def event(self, event: Event) -> Event | None:
         """Return an event of the run so far; None if it is of learning, which is repeated."""
