@@ -200,7 +200,9 @@ class Replay:
     def _ask(self, optimizer: Any, query: Any, fixed: Any = None) -> bool:
         """Ask for a query; return whether it differs from that of the run."""
         run = optimizer.run_
-        if not isinstance(query, (optimizer._query_type, PointsQuery)):
+        # Regions of an earlier box are no cells of this one.
+        is_earlier = optimizer._keeps_ranges and isinstance(query, PointsQuery)
+        if not (is_earlier or isinstance(query, optimizer._query_type)):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
         chosen = None
         with suppress(AllPendingError):  # the space of now may have fewer queries
