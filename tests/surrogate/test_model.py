@@ -302,6 +302,19 @@ def test_an_answer_that_may_be_an_outlier_is_learned_from_at_once(n_far):
     assert patient.schedule.learning_due == due
 
 
+@pytest.mark.parametrize("unit", [0.1, 10.0])
+@pytest.mark.parametrize("n_far", [0.5, 20.0])
+def test_of_answers_that_come_together_one_may_be_an_outlier_in_any_unit(n_far, unit):
+    x, y = answers(40)
+    model = played(ours(), x, 5.0 + unit * y)
+    rows = np.array([[0.2], [0.5], [0.8]])
+    mean, std = model.process.moments([*rows[:, None]], std=True)
+    far = n_far * np.sqrt(std**2 + model.alpha) * [0.0, 1.0, 0.0]
+    due = model.schedule.learning_due
+    model.observe_together([*rows[:, None]], mean + far, np.full(3, np.nan))
+    assert (model.schedule.learning_due < due) == (n_far > defaults.OUTLIER_Z)
+
+
 def test_hyperparameters_are_learned_in_given_units_by_the_same_likelihood():
     model = Model(RBF(0.2), 1, ModelOptions(optimizer="fmin_l_bfgs_b", relearn=None))
     x, y = answers(20)
