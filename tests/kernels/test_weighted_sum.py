@@ -179,8 +179,9 @@ def test_functionals_of_a_given_function_are_its_weighted_sums(n_context):
 
     labels = np.unique(NAMES)
     if n_context:
-        sets = [np.concatenate([context[0], [0.5, 0.5, i]]) for i in range(3)]
-        rows = np.vstack([sets, np.column_stack([points, [-1.0, -1.0]])])
+        sets = kernel.queries(labels, context)
+        assert_array_equal(sets, kernel.queries(labels, np.repeat(context, 3, axis=0)))
+        rows = np.vstack([sets, kernel.points(points)])
     else:
         rows = np.vstack([kernel.queries(labels), kernel.points(points)])
     every = np.hstack([np.repeat(context, len(X), axis=0), X])
