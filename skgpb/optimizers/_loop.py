@@ -771,7 +771,7 @@ def summary(search: Any, last: Any, rule: StopRule) -> RunResult[Any]:
     """Return the result of ``run`` after the query ``last``; ``rule`` defines its gap."""
     model, best = search._model, None
     if has_data(search):
-        context = as_coordinates(last.context) if search._contexts else None
+        context = as_coordinates(search._contexts.of(last)) if search._contexts else None
         best = search.recommend(context=context)
     result: RunResult[Any] = RunResult(
         x=best,

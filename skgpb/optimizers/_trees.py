@@ -41,7 +41,7 @@ from skgpb.domains.partition import (
     deepest_level,
     points_per_axis,
 )
-from skgpb.domains.space import ParameterSpace, SeparateAxis
+from skgpb.domains.space import SAME, ParameterSpace, SeparateAxis
 from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.kernels._cell import CellKernel
@@ -657,7 +657,9 @@ class ChangingBox(BaseBanditOptimizer[Q]):
         change_box(self, value)
 
     def _may_ask(self, query: Any) -> bool:
-        return isinstance(query, self._query_type)
+        low, high = self._root.T
+        (lower, upper), rounding = np.split(query.box, 2), SAME * (high - low)
+        return bool(((lower >= low - rounding) & (upper <= high + rounding)).all())
 
 
 class RegionSearch(ChangingBox[Q], GaussianProcessOptimizer[Q]):

@@ -181,7 +181,7 @@ class Restatement:
     def _region(self, query: Query, points: np.ndarray) -> Arm | PointsQuery:
         """Return the arm or the region in the new box which should have the points (S, d)."""
         is_arm = isinstance(query, Arm)
-        counts = getattr(query, "spec", getattr(query, "counts", None))
+        counts: Any = getattr(query, "spec", getattr(query, "counts", None))
         if not is_arm and (len(points) == 1 or not isinstance(counts, tuple)):
             return PointsQuery(points).with_names(self._space)
         low = high = points[0]

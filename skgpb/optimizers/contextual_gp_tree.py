@@ -221,6 +221,9 @@ class ContextualGPTreeOptimizer(
 
     # -- the loop ---------------------------------------------------------------------------
 
+    def _may_ask(self, query: Any) -> bool:
+        return isinstance(query, ContextCell)  # not a region of an earlier box
+
     @overload
     def recommend(
         self,

@@ -1223,11 +1223,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             return True
         return all(map(space.is_feasible, query.points[:, self._n_context :]))
 
-    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
-        places = super()._suspect_answers(diagnosis)
-        told = self.run_.told_queries() if places else []
-        return [place for place in places if self._may_ask(told[place])]
-
     def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
         actions = self.run_.actions
         if not self._has_named_box:
