@@ -127,7 +127,8 @@ def box_with_earlier(
             earlier[name] = known[name]
             if isinstance(axis, Choice) and not axis.ordered and isinstance(known[name], list):
                 # A region has values that are beside each other: those of now come first.
-                earlier[name] = [*axis.values, *known[name]]
+                gone = [value for value in known[name] if not axis.has(value)]
+                earlier[name] = [*axis.values, *gone]
     return Box(box.sides, box.constraints, box.feasible, earlier)
 
 
