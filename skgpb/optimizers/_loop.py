@@ -517,7 +517,9 @@ def other_spaces(search: Any) -> list[str]:
 
 def check_space(search: Any) -> None:
     """Raise ValueError if queries of the run may be outside the space that was set during it."""
-    for name in sorted(other_spaces(search)):
+    others = sorted(other_spaces(search))
+    if others:
+        name = others[0]
         raise ValueError(
             f"{name} was set during the run, and this {type(search).__name__} cannot continue "
             "there: fit(X, y) of the answers so far starts a search there, and "

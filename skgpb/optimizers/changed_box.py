@@ -65,7 +65,7 @@ def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> N
     new.asked_again = set(map(there.query, run.asked_again))
     new.evaluations.batch = list(map(there.query, run.evaluations.batch))
     new.evaluations.arrived = run.evaluations.arrived
-    new.seen, new.unwarned = run.seen, run.unwarned
+    new.seen, new.unwarned = run.seen, [name for name in run.unwarned if name not in sets]
     adopt_state(search, twin)
 
 

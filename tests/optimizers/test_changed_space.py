@@ -1,5 +1,7 @@
 """The space of a run changes: in every class the queries of now are in it, or ``ask`` says no."""
 
+import warnings
+
 import campaigns
 import cases
 import numpy as np
@@ -19,7 +21,7 @@ from skgpb import (
     KGOptimizer,
 )
 from skgpb.domains import Angle, Box, Cells, Fidelities, Side, Steps, log_randint
-from skgpb.exceptions import AllPendingError
+from skgpb.exceptions import AllPendingError, ParameterWarning
 from skgpb.optimizers import PartitionSearch, Search, Strategy, StrategyOptimizer, TreeSearch
 from skgpb.optimizers._trees import ChangingBox
 
@@ -156,6 +158,16 @@ def test_what_was_set_applies_from_fit_on():
     search, _ = played(StrategyOptimizer)
     search.set_params(bounds=NOW).fit([{"a": 0.3, "b": 0.6}], [1.0])
     assert are_within(search.ask(), NOW)
+
+
+def test_bounds_that_waited_are_replaced_by_bounds_that_count():
+    search, twin = played(GPUCBOptimizer)[0], played(GPUCBOptimizer)[0]
+    search.set_params(bounds=[(0, 1), (0, 1)], beta=3.0)  # without names
+    search.set_params(bounds=NOW)
+    twin.set_params(bounds=NOW, beta=3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ParameterWarning)
+        assert {repr(each.ask()) for each in cases.copies(search)} == {repr(twin.ask())}
 
 
 def test_sides_without_names_cannot_change():
