@@ -149,6 +149,10 @@ def test_wrong_rows_are_named():
         kernel([[0.1, 0.2, 0.0], [0.1, 0.2, 3.0]])
     with pytest.raises(ValueError, match="3 columns"):
         kernel([[0.1, 0.2]])
+    for contexts in ([[0.1]], [[0.1, 0.2]] * 3, [[0.1]] * 2):
+        in_contexts = WeightedSum(RBF(), X, NAMES, n_context=2)
+        with pytest.raises(ValueError, match="contexts must have n_context=2 columns, and a row"):
+            in_contexts.queries(["north", "west"], contexts)
     with pytest.raises(ValueError, match=r"X must hold rows \[point, number of a set\], 3 columns"):
         kernel.evaluator(2)
 
