@@ -429,6 +429,7 @@ def test_one_pair():
     K = kernel(kernel.queries(A1[:1]), kernel.points(X1[:1]))
     assert_allclose(K, 1 / 1.5)
     assert kernel.model_noise() == 0.0
+    assert kernel.model_noise_gradient().tolist() == [0.0]
 
 
 def test_two_pairs_can_be_learned_from():
@@ -471,6 +472,7 @@ def test_wrong_pairs_are_named(X, A, message):
         ({"regularization": 0.0}, ValueError, "regularization must be"),
         ({"regularization": -1}, ValueError, "regularization must be"),
         ({"regularization": np.nan}, ValueError, "regularization must be"),
+        ({"regularization": np.inf}, ValueError, "regularization must be"),
         ({"regularization": "auto"}, ValueError, "regularization must be"),
         ({"n_landmarks": 0}, ValueError, "n_landmarks must be"),
         ({"n_landmarks": 2.5}, ValueError, "n_landmarks must be"),

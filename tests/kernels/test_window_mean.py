@@ -450,6 +450,17 @@ def test_covariances_in_several_blocks_are_those_of_one(base, monkeypatch):
     assert_allclose(kernel(E, F), K, rtol=1e-12)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_windows_of_different_numbers_of_nodes_are_joined(order):
+    evaluator = WindowMean(RBF(0.3), 0.1, domain=[(0, 1)]).evaluator(2)
+    parts = [np.array([[0.5, 0.02], [0.1, 0.02]]), np.array([[0.4, 0.8]])]
+    first, second = (evaluator.embed(parts[i]) for i in order)
+    assert first.nodes.shape[2] != second.nodes.shape[2]
+    joined = evaluator.join(first, second)
+    whole = evaluator.embed(np.concatenate([parts[i] for i in order]))
+    assert_allclose(evaluator.cross(joined, joined), evaluator.cross(whole, whole), rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("kernel", "A", "message"),
     [

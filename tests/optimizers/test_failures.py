@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import (
     CMESOptimizer,
@@ -509,3 +510,16 @@ def test_a_search_of_hyperparameters_learns_where_fits_fail():
 @pytest.mark.parametrize("scores", [[0.0, 0.0, 0.0], [2.0, 2.0], [-1.0, 3.0], [-1e300], [5e-324]])
 def test_the_score_of_a_failure_is_below_all_scores(scores):
     assert failure_score(np.array(scores)) < min(scores)
+
+
+def test_a_run_of_another_version_asks_failed_queries_again():
+    """That version had no third arm: with two failed ones it began again with the first."""
+    optimizer = GPUCBOptimizer(RBF(0.3), arms=[[0.0], [0.5], [1.0]], alpha=0.01, random_state=0)
+    first, second = optimizer.ask(2)
+    optimizer.tell([first, second], [None, None])
+    run = optimizer.run_
+    assert [*run.pending] == [first, second]
+    run.events.append(("ask", first))
+    optimizer._dirty = len(run.events)
+    assert optimizer.pending_ == [first] and optimizer.ask() == first
+    assert [*optimizer.run_.pending] == [first]

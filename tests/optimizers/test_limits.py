@@ -372,7 +372,6 @@ def test_the_gap_is_to_what_may_be_within_limits():
     assert limited.gap() < value(point(best)) - value(point(other))
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("is_number", [True, False])
 @pytest.mark.parametrize("kernel", [None, RBF(0.4)], ids=["learned", "given"])
 def test_the_gap_is_that_of_outcomes_which_are_drawn_jointly_with_f(kernel, is_number):
