@@ -389,7 +389,12 @@ class Run:
 
     def restated(self, query: Any) -> Any:
         """Return the present query for one from before the box changed; others unchanged."""
-        return self.moved.get(identity(query), query) if self.moved else query
+        if not self.moved:
+            return query
+        # A cell of now may be one from before the change as well, if the box is there again.
+        key = identity(query)
+        again = query in self.pending and key in map(identity, self.pending)
+        return query if again else self.moved.get(key, query)
 
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""

@@ -1092,6 +1092,7 @@ def warn_of_grid(
     boxes = np.hstack([corners, corners + best.upper - best.lower])
     low, high = bounds.T
     inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
+    inside[0] = True  # the best cell, whatever its rounding
     mean, cov = gp.moments([domain.rows_of_box(box) for box in boxes[inside]], cov=True)
     var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
     if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():

@@ -262,12 +262,18 @@ def test_cells_and_balls_are_in_the_box_of_now(name, bounds):
     assert are_within(search.recommend(), ends)
 
 
-def test_the_box_of_a_tree_comes_back():
-    search = tree("average").set_params(bounds={**MIXED, "salt": ["A"], "heat": [60]})
-    search.run(yield_of, 2)
-    search.set_params(bounds=MIXED)
-    assert not search.run_.params.bounds.is_constrained and len(search.history_) == 12
-    assert search.ask().params.keys() == MIXED.keys()
+def test_cells_of_a_box_that_is_there_again_are_told_as_such():
+    few = {"n": range(3)}
+    search = GPTreeOptimizer(bounds=few, random_state=0, horizon=40)
+    search.run(lambda query: query.params["n"], 5)
+    before = texts(search.run_.told_queries())
+    search.set_params(bounds={"n": range(4)}).set_params(bounds=few)
+    assert not search.run_.params.bounds.is_constrained and len(search.history_) == 5
+    queries = search.ask(2)
+    assert not {*before}.isdisjoint(texts(queries))
+    search.tell(queries, [query.params["n"] for query in queries])
+    assert not search.pending_ and search.tree_.n_evaluations.sum() == 2
+    assert len({repr(each.ask()) for each in cases.copies(search)}) == 1
 
 
 @pytest.mark.parametrize(
