@@ -409,5 +409,5 @@ def test_answers_of_campaigns_are_rows_for_all_of_them_or_numbers_for_all():
     assert rows == [[1.0, 3.0], [2.0, 4.0]]
     assert values_in_order({"south": 3.0, "north": 1.0}, names, "reward") == [1.0, 3.0]
     for mixed in ({"south": 3.0, "north": [1.0, 2.0]}, {"south": [3.0], "north": [1.0, 2.0]}):
-        with pytest.raises(ValueError, match="reward"):
+        with pytest.raises((TypeError, ValueError), match="one number for each of"):
             values_in_order(mixed, names, "reward")
