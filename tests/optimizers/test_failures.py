@@ -288,6 +288,18 @@ def test_a_row_that_failed_is_recognised_whatever_the_sign_of_its_zeros():
     assert chances.among(chances.answered, asked).tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("unit", [0.01, 100.0])
+def test_the_units_of_the_sides_do_not_change_the_chances(unit):
+    rng = np.random.default_rng(0)
+    asked, rows = rng.random((30, 2)), rng.random((9, 2))
+    succeeded = (asked[:, 0] > 0.4).astype(float)
+    chance, scaled = (
+        SuccessProbabilities(u * asked, succeeded, u * rows).weights(u * rows) for u in (1.0, unit)
+    )
+    np.testing.assert_allclose(scaled, chance, atol=1e-9)
+    assert np.ptp(chance) > 0.5
+
+
 def known_chances(cls, asked, succeeded, rate, share=None):
     """Success probabilities of a model by which they grow evenly from -1 to 3."""
 

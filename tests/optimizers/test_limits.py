@@ -472,7 +472,10 @@ def test_several_answers_at_once():
 
 @pytest.mark.parametrize(
     "limits",
-    [["heat"], {"heat": 3.0}, {"heat": (None, None)}, {"heat": (2.0, 1.0)}, {"heat": (None, "a")}],
+    [
+        *(["heat"], {"heat": 3.0}, {"heat": (None, None)}, {"heat": (2.0, 1.0)}),
+        *({"heat": (None, "a")}, {"heat": ("a", 1.0)}, {"heat": (np.nan, 1.0)}),
+    ],
 )
 def test_limits_are_checked(limits):
     with pytest.raises(ValueError, match="limits must"):
