@@ -212,6 +212,7 @@ def tree(name, n=10, **parameters):
     return search
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", TREES)
 def test_old_answers_to_regions_count_as_they_were_told(name):
     search = tree(name)
@@ -229,6 +230,7 @@ def test_old_answers_to_regions_count_as_they_were_told(name):
     assert search.history_["reward"].tolist() == list(map(yield_of, told[0]))
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(
     ("name", "bounds"),
     [
@@ -479,6 +481,7 @@ def is_value(kind, value, held):
     return value == held and type(value) is type(held)
 
 
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_value_of_any_kind_of_side_is_held(kind):
     side, values = KINDS[kind]
