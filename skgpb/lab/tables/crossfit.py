@@ -8,21 +8,19 @@ the group; and every row is held out once [Chernozhukov2018]_.
 average of the excluded rows is not significantly lower than that of the rows inside, or if the
 group without the condition is hardly worse, the condition is dropped: the larger group is as good.
 The least significant condition is dropped first, because one of two equivalent conditions must
-stay. This test is lenient. The table is then searched again in the remaining features, and these
-are tested strictly: each feature at a level that is divided by the number of features that the
-searches chose (Bonferroni), then the single ends of numbers. Rows that helped to choose a feature
-in one fold confirm it in another fold, so these tests reject more often than their level; the level
-allows for that. No condition is dropped because few of the searches chose it: of several features
-that say nearly the same, each search chooses another one.
+stay. A condition is dropped as well if fewer than half of the searches chose it. The table is then
+searched again in the remaining features, and these are tested once more: each feature at a level
+that is divided by the number of features that the searches chose (Bonferroni), then the single ends
+of numbers. Rows that helped to choose a feature in one fold confirm it in another fold, so these
+tests reject more often than their level; the level allows for that.
 
 *Which size.* How much an end of a side should cost depends on the share of the variance that no
 feature explains, which the table does not tell. So each search recommends a box for each of several
-costs. Of these groups, which are more or less large, the result is the one with the highest average
-over held-out rows, or a larger one whose average is hardly lower. The error of this difference is
-small, because most rows are in both. In small tables a strict test has no power. A group of the
-first search, tested leniently, is therefore the result if its average over held-out rows is much
-higher. A small table is divided into folds several times, and the held-out rows of all divisions
-together test and choose, because one division leaves too much to chance.
+costs, and their conditions are tested strictly or leniently. Of these groups, which are more or
+less large, the result is the one with the highest average over held-out rows, or a larger one whose
+average is hardly lower. The error of this difference is small, because most rows are in both. In
+small tables no test has any power. A group without any tests is therefore the result if its average
+over held-out rows is much higher.
 
 *The average of new rows.* The whole procedure is repeated for each fold without its rows, and the
 group is averaged over these rows.
@@ -50,25 +48,21 @@ from skgpb.lab.tables.memory import MemoryTable
 from skgpb.lab.tables.search import RowSides, search_rows, simplify_box, standardize
 
 N_FOLDS = 10
-# Largest number of divisions of the rows into folds. Cost: rows in several divisions together.
-MAX_DIVISIONS, DIVIDED_ROWS = 5, 2_500
-# Largest p-value of a feature and of an end of a number in the lenient test, and of all features
-# together and of an end in the strict test. The latter were chosen by the tables of
-# benchmarks.tables --verdicts --half choosing.
-LENIENT_LEVEL, STRICT_LEVEL, END_LEVEL = 0.2, 0.005, 0.05
+# Largest p-value of a feature in the first test, of all features together in the last test, and of
+# an end of a number. Chosen by the tables of benchmarks.tables --verdicts --half choosing.
+LENIENT_LEVEL, STRICT_LEVEL, END_LEVEL = 0.5, 0.005, 0.05
 # A condition is dropped if it raises the average of the group by less than this share of the
 # distance between the averages of the group and of the table.
 MIN_EFFECT = 0.05
 # Costs of an end, in units of its cost if no feature explains any of the variance of the target.
 # The higher the cost, the larger are the groups.
 END_COSTS = (16.0, 4.0, 1.0, 0.3, 0.1)
-# The features of the second search are those of the group at this cost that the lenient test keeps.
-SCREENING_COST = 0.3
+# Largest p-values of an end, in the order in which the groups are preferred.
+END_LEVELS = (END_LEVEL, 0.5)
 # Standard errors by which the average over held-out rows may be lower for a preferred group.
 ERRORS_OF_SIZE = 0.25
-# Standard errors, and share of the gain above the table, by which it must be higher for a group
-# that was tested leniently.
-ERRORS_IF_LENIENT, SHARE_IF_LENIENT = 2.0, 0.3
+# Standard errors, and share of the gain above the table, by which it must be higher without tests.
+ERRORS_WITHOUT_TESTS, SHARE_WITHOUT_TESTS = 2.0, 0.3
 # Why a row is outside a box: its value is too low, too high, missing, or another category.
 BELOW, ABOVE, MISSING, OTHER = 1, 2, 3, 4
 
@@ -84,7 +78,7 @@ class CrossFit:
     table : MemoryTable
         The features.
     y : ndarray of shape (n_rows,)
-        The target: high is good. The rows of the table are repeated for each division into folds.
+        The target: high is good.
     folds, groups : ndarray of shape (n_rows,) of int
         The fold of each row. Rows that belong together have the same group.
     boxes : dict of int to ndarray of shape (size,)
@@ -97,6 +91,8 @@ class CrossFit:
         is inside.
     ends : set of (int, int)
         The conditions that are left: features, and the reasons why they exclude rows.
+    rare : set of (int, int)
+        The conditions that at most half of the searches chose.
     n_named : int
         Number of features with a condition in any of the boxes.
     rows : ndarray of shape (n_rows,) of bool
@@ -114,19 +110,20 @@ class CrossFit:
         self.y: np.ndarray = y
         self.groups: np.ndarray = groups
         self.rows: np.ndarray = np.ones(len(y), dtype=bool)
-        self.outside: np.ndarray = np.zeros((len(y), table.codes.shape[1]), dtype=np.uint8)
-        self.ends: set[End] = set()
+        self.outside: np.ndarray = np.zeros(table.codes.shape, dtype=np.uint8)
+        named: Counter[End] = Counter()
         for fold, box in boxes.items():
             left_out = np.flatnonzero(folds == fold)
-            codes = table.codes[left_out % table.n_rows]
             reasons = exclusion_reasons(box, table.shape)
             for j, start in enumerate(table.shape.offsets[:-1]):
                 of_levels = reasons[start : table.shape.offsets[j + 1]]
-                self.outside[left_out, j] = of_levels[codes[:, j]]
-                self.ends.update((j, int(reason)) for reason in np.unique(of_levels) if reason)
-        self.n_named: int = len(self.features)
+                self.outside[left_out, j] = of_levels[table.codes[left_out, j]]
+                named.update((j, int(reason)) for reason in np.unique(of_levels) if reason)
+        self.n_named: int = len({j for j, _ in named})
         # The number of features on which each row is outside.
         self._n_outside: np.ndarray = np.count_nonzero(self.outside, axis=1)
+        self.ends: set[End] = set(named)
+        self.rare: set[End] = {end for end, n in named.items() if 2 * n <= len(boxes)}
 
     def with_rows(self, rows: np.ndarray) -> CrossFit:
         """Return a copy that tests conditions by these rows only, shape (n_rows,) of bool."""
@@ -319,11 +316,14 @@ class Rung:
         Index of the cost of an end, in ``END_COSTS``.
     fitted : CrossFit
         The conditions that are left, and the held-out rows.
+    is_tested : bool
+        Whether its conditions were tested.
     """
 
     features: tuple[int, ...]
     cost: int
     fitted: CrossFit
+    is_tested: bool = True
 
     @cached_property
     def inside(self) -> np.ndarray:
@@ -369,84 +369,80 @@ def cross_fit(
     -------
     fitted : CrossFitResult
     """
-    every, n = tuple(range(len(table.levels))), len(y)
-    n_divisions = max(1, min(DIVIDED_ROWS // n, MAX_DIVISIONS))
-    divisions = [assign_folds(groups, rng) for _ in range(n_divisions)]
-    folds = np.concatenate([k * N_FOLDS + folds for k, folds in enumerate(divisions)])
-    targets, owners = np.tile(y, n_divisions), np.tile(groups, n_divisions)
-    held_out = {int(fold): np.flatnonzero(folds == fold) % n for fold in np.unique(folds)}
-    parts = {fold: np.delete(np.arange(n), rows) for fold, rows in held_out.items()}
-    parts = {fold: rows for fold, rows in parts.items() if len(rows)}
+    every, folds = tuple(range(len(table.levels))), assign_folds(groups, rng)
+    parts = {fold: np.flatnonzero(folds != fold) for fold in range(N_FOLDS)}
+    parts = {fold: rows for fold, rows in parts.items() if 0 < len(rows) < len(y)}
 
     @cache
     def search_folds(features: tuple[int, ...]) -> list[CrossFit]:
         found = {}
         for fold, rows in parts.items():
-            least = max(1, math.ceil(min_rows * len(rows) / n))
+            least = max(1, math.ceil(min_rows * len(rows) / len(y)))
             found[fold] = search_features(table.part(rows), y[rows], least, features)
         return [
-            CrossFit(table, targets, folds, owners, {fold: each[i] for fold, each in found.items()})
+            CrossFit(table, y, folds, groups, {fold: boxes[i] for fold, boxes in found.items()})
             for i in range(len(END_COSTS))
         ]
 
     def climb(rows: np.ndarray) -> tuple[list[Rung], list[Rung]]:
-        """Return groups tested strictly and leniently by these rows, (n_folded,) of bool."""
-
-        def test(features: tuple[int, ...], is_strict: bool) -> list[Rung]:
-            rungs = []
+        """Return the tested and the untested groups, judged by these rows (n_rows,) of bool."""
+        first = search_folds(every)[END_COSTS.index(1.0)].with_rows(rows)
+        first.drop(first.rare)
+        first.drop_features(LENIENT_LEVEL, 0.0)
+        features = tuple(first.features) or every
+        tested = []
+        for level in END_LEVELS:
             for i, searched in enumerate(search_folds(features)):
-                fitted, level, end_level = searched.with_rows(rows), LENIENT_LEVEL, LENIENT_LEVEL
-                if is_strict:
-                    level, end_level = STRICT_LEVEL / max(fitted.n_named, 1), END_LEVEL
-                fitted.drop_features(level, MIN_EFFECT)
-                fitted.drop_ends(end_level, MIN_EFFECT)
-                rungs.append(Rung(features, i, fitted))
-            return rungs
-
-        lenient = test(every, False)
-        screened = lenient[END_COSTS.index(SCREENING_COST)].fitted.features
-        return test(tuple(screened) or every, True), lenient
+                fitted = searched.with_rows(rows)
+                fitted.drop(fitted.rare)
+                fitted.drop_features(STRICT_LEVEL / max(first.n_named, 1), MIN_EFFECT)
+                fitted.drop_ends(level, MIN_EFFECT)
+                tested.append(Rung(features, i, fitted))
+        untested = [
+            Rung(every, i, searched.with_rows(rows), is_tested=False)
+            for i, searched in enumerate(search_folds(every))
+        ]
+        return tested, untested
 
     def choose(rows: np.ndarray) -> Rung:
-        """Return the best group by these rows, (n_folded,) of bool."""
-        return choose_rung(*climb(rows), float(targets[rows].mean()))
+        """Return the best group by these rows, (n_rows,) of bool."""
+        return choose_rung(*climb(rows), float(y[rows].mean()))
 
     search_table = cache(partial(search_features, table, y, min_rows))
 
     def box_of(rung: Rung) -> np.ndarray:
         """Return the box of the whole table, (size,)."""
-        return rung.fitted.prune_box(search_table(rung.features)[rung.cost], table.shape)
+        box = search_table(rung.features)[rung.cost]
+        return rung.fitted.prune_box(box, table.shape) if rung.is_tested else box
 
-    strict, lenient = climb(np.ones(len(targets), dtype=bool))
-    chosen = choose_rung(strict, lenient, float(y.mean()))
-    # Cost: the whole procedure is repeated for the folds of the first division only.
-    first = [folds == fold for fold in parts if fold < N_FOLDS]
+    tested, untested = climb(np.ones(len(y), dtype=bool))
+    chosen = choose_rung(tested, untested, float(y.mean()))
     inside = [
-        np.flatnonzero(choose(np.tile(~out[:n], n_divisions)).fitted.inside & out) for out in first
+        np.flatnonzero(choose(folds != fold).fitted.inside & (folds == fold)) for fold in parts
     ]
     return CrossFitResult(
         box_of(chosen),
         np.concatenate([np.zeros(0, dtype=np.intp), *inside]),
-        [(box_of(rung), rung.inside % n) for rung in [*strict, *lenient]],
+        [(box_of(rung), rung.inside) for rung in [*tested, *untested]],
     )
 
 
-def choose_rung(strict: list[Rung], lenient: list[Rung], table_average: float) -> Rung:
+def choose_rung(tested: list[Rung], untested: list[Rung], table_average: float) -> Rung:
     """Return the group with the highest average over held-out rows, or a preferred one.
 
-    The strictly tested groups are in the order in which they are preferred.
+    The tested groups are in the order in which they are preferred.
     """
-    best = max(strict, key=lambda rung: rung.average)
-    other = max(lenient, key=lambda rung: rung.average)
+    best = max(tested, key=lambda rung: rung.average)
+    other = max(untested, key=lambda rung: rung.average)
     if best.average > -math.inf:
         best = next(
             rung
-            for rung in strict
+            for rung in tested
             if best.average - rung.average <= ERRORS_OF_SIZE * rung.error(best)
         )
         needed = max(
-            SHARE_IF_LENIENT * (other.average - table_average),
-            ERRORS_IF_LENIENT * other.error(best),
+            SHARE_WITHOUT_TESTS * (other.average - table_average),
+            ERRORS_WITHOUT_TESTS * other.error(best),
         )
         return other if other.average - best.average > needed else best
     return other if other.average > -math.inf else best

@@ -14,9 +14,8 @@ from skgpb.lab.tables.conditions import Categories, Subgroup
 from skgpb.lab.tables.crossfit import (
     ABOVE,
     BELOW,
-    DIVIDED_ROWS,
     END_COSTS,
-    MAX_DIVISIONS,
+    END_LEVELS,
     MISSING,
     N_FOLDS,
     OTHER,
@@ -446,9 +445,9 @@ def test_new_rows_are_not_expected_to_average_more_than_the_group():
 def test_each_fold_is_judged_by_the_group_that_the_others_choose(monkeypatch):
     rng, offered, taken = np.random.default_rng(1), [], []
 
-    def draw(strict, lenient, table_average):
-        offered.append((strict, lenient))
-        taken.append([*strict, *lenient][rng.integers(len(strict) + len(lenient))])
+    def draw(tested, untested, table_average):
+        offered.append((tested, untested))
+        taken.append([*tested, *untested][rng.integers(len(tested) + len(untested))])
         return taken[-1]
 
     monkeypatch.setattr("skgpb.lab.tables.crossfit.choose_rung", draw)
@@ -456,51 +455,21 @@ def test_each_fold_is_judged_by_the_group_that_the_others_choose(monkeypatch):
     y = 1.0 * (X[:, 0] > 0.6) + 0.3 * (X[:, 1] > 0.4) + 0.5 * rng.normal(size=120)
     fitted = cross_fit(MemoryTable(X, y), y, 6, groups, np.random.default_rng(0))
     folds, inside = assign_folds(groups, np.random.default_rng(0)), []
-    for (strict, lenient), rung, fold in zip(offered[1:], taken[1:], range(N_FOLDS), strict=True):
-        assert len(strict) == len(lenient) == len(END_COSTS)
-        assert_array_equal(rung.fitted.rows, np.tile(folds != fold, MAX_DIVISIONS))
-        inside += np.flatnonzero(rung.fitted.inside[:120] & (folds == fold)).tolist()
+    for (tested, untested), rung, fold in zip(offered[1:], taken[1:], range(N_FOLDS), strict=True):
+        assert len(tested) == len(END_LEVELS) * len(END_COSTS)
+        assert len(untested) == len(END_COSTS)
+        assert_array_equal(rung.fitted.rows, folds != fold)
+        inside += np.flatnonzero(rung.fitted.inside & (folds == fold)).tolist()
     assert fitted.inside.tolist() == inside
 
 
-@pytest.mark.parametrize("n_rows", [60, DIVIDED_ROWS // 2, DIVIDED_ROWS])
-def test_rows_of_a_small_table_are_held_out_by_several_divisions(n_rows, monkeypatch):
-    offered = []
-
-    def first(strict, lenient, table_average):
-        offered.append(lenient[0].fitted)
-        return strict[0]
-
-    monkeypatch.setattr("skgpb.lab.tables.crossfit.choose_rung", first)
-    X = np.random.default_rng(0).random((n_rows, 1))
-    y, groups = X[:, 0], np.arange(n_rows) // 2
-    fitted = cross_fit(MemoryTable(X, y), y, n_rows // 5, groups, np.random.default_rng(0))
-    n_divisions = min(MAX_DIVISIONS, DIVIDED_ROWS // n_rows)
-    assert_array_equal(offered[0].y, np.tile(y, n_divisions))
-    # Rows that repeat a row, or belong to it, share its group: they are no new evidence.
-    assert_array_equal(offered[0].groups, np.tile(groups, n_divisions))
-    assert fitted.inside.max() < n_rows
-    assert all(rows.max(initial=0) < n_rows for _, rows in fitted.sizes)
-
-
-def test_of_features_that_say_nearly_the_same_one_is_kept_although_searches_differ():
-    named = []
-    for seed in range(6):
-        rng = np.random.default_rng([31, seed])
-        x = rng.random(120)
-        X = np.column_stack([x + 0.05 * rng.normal(size=120) for _ in range(6)])
-        y = 2.0 * (x > 0.8) + rng.normal(size=120)
-        named.append(len(find_and_judge(MemoryTable(X, y), 6, n_permutations=1).subgroup) > 0)
-    assert all(named)
-
-
-def _rung(y, inside, groups=None):
+def _rung(y, inside, groups=None, **options):
     """Return a group whose held-out rows are ``inside``, of a table with one feature."""
     groups = np.arange(len(y)) if groups is None else groups
     table = MemoryTable({"x": np.where(inside, "in", "out").astype(object)}, y)
     box = table.shape.inside(Subgroup.from_sides({"x": Categories(("in",))}))
     fitted = CrossFit(table, y, np.zeros(len(y), dtype=int), groups, {0: box})
-    return Rung((0,), 0, fitted)
+    return Rung((0,), 0, fitted, **options)
 
 
 def test_a_preferred_group_is_taken_if_its_average_is_hardly_lower():
@@ -510,8 +479,11 @@ def test_a_preferred_group_is_taken_if_its_average_is_hardly_lower():
     largest = _rung(y, both)
     for gap in (0.0, 3.0):
         lower = y - gap * (both & ~small)
-        first, best, lenient = (_rung(lower, rows) for rows in (both, small, small))
-        chosen = choose_rung([first, best], [lenient], 0.0)
+        first, best, untested = (
+            _rung(lower, rows, is_tested=tested)
+            for rows, tested in ((both, True), (small, True), (small, False))
+        )
+        chosen = choose_rung([first, best], [untested], 0.0)
         assert chosen is (first if gap == 0.0 else best)
     # The error of a difference is that of the rows that are not in both groups, in units of each.
     deviations = (y - y[both].mean()) * both / 200 - (y - y[small].mean()) * small / 100
@@ -519,17 +491,17 @@ def test_a_preferred_group_is_taken_if_its_average_is_hardly_lower():
     assert largest.error(_rung(y, small)) == pytest.approx(expected)
 
 
-def test_a_group_of_lenient_tests_must_average_much_more():
+def test_a_group_without_tests_must_average_much_more():
     y = np.random.default_rng(3).normal(size=300) + np.repeat([1.0, 0.0, 0.0], 100)
-    strict = _rung(y, np.arange(300) < 200)
+    tested = _rung(y, np.arange(300) < 200)
     for gain, is_taken in ((0.1, False), (2.0, True)):
         higher = y + gain * (np.arange(300) < 50)
-        strict = _rung(higher, np.arange(300) < 200)
-        lenient = _rung(higher, np.arange(300) < 50 if is_taken else np.arange(300) < 150)
-        assert (choose_rung([strict], [lenient], 0.0) is lenient) == is_taken
-    # It is also taken if no strictly tested group has an error, and not if it has none itself.
+        tested = _rung(higher, np.arange(300) < 200)
+        untested = _rung(higher, np.arange(300) < 50 if is_taken else np.arange(300) < 150)
+        assert (choose_rung([tested], [untested], 0.0) is untested) == is_taken
+    # It is also taken if no tested group has an error, and not if it has none itself.
     one = _rung(y, np.arange(300) < 100, groups=np.zeros(300, dtype=int))
-    assert choose_rung([one], [lenient], 0.0) is lenient
+    assert choose_rung([one], [untested], 0.0) is untested
     assert choose_rung([one], [one], 0.0) is one
 
 
@@ -703,26 +675,20 @@ def fitted_boxes(seed=0, n=300):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_rows_are_outside_the_box_of_their_fold_for_reasons_that_are_left(seed):
+def test_rows_are_outside_the_box_of_their_fold_for_reasons_that_most_boxes_have(seed):
     table, y, folds, boxes, reasons = fitted_boxes(seed)
     fitted = CrossFit(table, y, folds, np.arange(300), boxes)
-    named = set()
-    for box in boxes.values():
+    named = {}
+    for fold, box in boxes.items():
         each = exclusion_reasons(box, table.shape)
         for j, start in enumerate(table.shape.offsets[:-1]):
-            named |= {
-                (j, reason)
-                for reason in set(each[start : table.shape.offsets[j + 1]].tolist()) - {0}
-            }
-    assert fitted.ends == named
+            for reason in set(each[start : table.shape.offsets[j + 1]].tolist()) - {0}:
+                named.setdefault((j, reason), set()).add(fold)
+    assert fitted.ends == set(named)
+    assert fitted.rare == {end for end, some in named.items() if len(some) <= 2}
+    fitted.drop(fitted.rare)
+    assert fitted.ends == {end for end, some in named.items() if len(some) > 2}
     assert fitted.n_named == len({j for j, _ in named})
-    # Rows may be repeated, each time with another fold.
-    again = np.concatenate([folds, (folds + 1) % 5])
-    twice = CrossFit(table, np.tile(y, 2), again, np.tile(np.arange(300), 2), boxes)
-    other = CrossFit(table, y, again[300:], np.arange(300), boxes)
-    assert_array_equal(twice.outside, np.concatenate([fitted.outside, other.outside]))
-    fitted.drop({max(named)})
-    assert fitted.ends == named - {max(named)}
     assert fitted.features == sorted({j for j, _ in fitted.ends})
     kept = np.zeros_like(reasons)
     for j, reason in fitted.ends:
@@ -750,6 +716,7 @@ def test_a_condition_is_judged_by_the_rows_that_it_alone_keeps_out(seed):
     table, y, folds, boxes, _ = fitted_boxes(seed)
     groups = np.arange(300) // 2
     fitted = CrossFit(table, y, folds, groups, boxes)
+    fitted.drop(fitted.rare)
     n_out = (fitted.outside > 0).sum(axis=1)
     inside = np.flatnonzero(n_out == 0)
     p_values = {}
