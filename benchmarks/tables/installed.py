@@ -105,8 +105,11 @@ def numbers_of(columns: dict[str, np.ndarray]) -> np.ndarray:
     return table.fillna(table.median()).fillna(0.0).to_numpy()
 
 
-def compare(each: Problem, seed: list[int]) -> tuple[float, float]:
-    """Return the gains of the group and of the leaf of one half of the rows on the other half."""
+def compare(each: Problem, seed: list[int]) -> list[float]:
+    """Return the gains of the group and of the leaf of one half of the rows on the other half.
+
+    They are followed by the shares of these rows that are inside.
+    """
     order = np.random.default_rng(seed).permutation(len(each.y))[:USED_ROWS]
     given, new = order[: len(order) // 2], order[len(order) // 2 :]
     X, least = numbers_of(each.columns), math.ceil(SHARE * len(given))
@@ -115,7 +118,7 @@ def compare(each: Problem, seed: list[int]) -> tuple[float, float]:
     inside = MemoryTable(rest.columns, rest.y).rows(found.subgroup)
     masks = inside, best_leaf(X[given], part.y, least, X[new])
     gains = [(rest.y[m].mean() - rest.y.mean()) / each.y.std() if m.any() else 0.0 for m in masks]
-    return float(gains[0]), float(gains[1])
+    return [*map(float, gains), *(float(m.mean()) for m in masks)]
 
 
 def play(options: Any) -> None:
@@ -138,10 +141,12 @@ def play(options: Any) -> None:
             continue
         ahead = of_band[:, 0] - of_band[:, 1]
         error = ahead.std(ddof=1) / math.sqrt(len(ahead))
-        cells = [f"{len(ahead)}", *(f"{gain:.2f}" for gain in of_band.mean(axis=0))]
-        lines.append((f"{low + 1} to {high} rows", [*cells, estimate(ahead.mean(), error, 2)]))
-    header = ("tables", "group", "leaf", "difference")
+        means = of_band.mean(axis=0)
+        cells = [f"{len(ahead)}", *(f"{x:.2f}" for x in means[:2])]
+        cells += [estimate(ahead.mean(), error, 2), *(f"{x:.0%}" for x in means[2:])]
+        lines.append((f"{low + 1} to {high} rows", cells))
+    header = ("tables", "group", "leaf", "difference", "rows of group", "of leaf")
     print(format_table(f"held-out gain, standard deviations ({options.half})", header, lines))
     path = options.output / "tables_installed.csv"
-    write_csv(path, ("table", "rows", "group", "leaf"), rows)
+    write_csv(path, ("table", "rows", "group", "leaf", "inside", "inside leaf"), rows)
     print(f"\nWritten: {path}")
