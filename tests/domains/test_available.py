@@ -235,3 +235,16 @@ def test_pictures_show_what_is_not_on_the_sides_of_now():
     moved, mask = space.feasible.satisfy_equations(points, [0])
     np.testing.assert_array_equal(moved, points)
     assert mask.tolist() == [True, False, True]
+
+
+@pytest.mark.one_in(1)
+def test_the_box_of_now_has_the_ends_of_ranges_and_of_runs_of_values():
+    earlier = {"x": (0.0, 10.0), "n": [1, 2, 3, 4], "held": (0.0, 5.0), "c": ["A", "B"]}
+    now = {"x": (4.0, 6.0), "n": [2, 3], "held": [1.0], "c": ["B"]}
+    space = ParameterSpace.from_bounds(Box(now, earlier=earlier))
+    low, high = space.box_of_now.T
+    settings = [space.setting(low + share * (high - low)) for share in (1e-9, 1.0 - 1e-9)]
+    np.testing.assert_allclose([each["x"] for each in settings], [4.0, 6.0])
+    assert [each["n"] for each in settings] == [2, 3]
+    assert [each["held"] for each in settings] == [1.0, 1.0]
+    assert settings[0]["c"] == "B"

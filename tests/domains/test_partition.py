@@ -236,6 +236,8 @@ def test_queries_are_told_from_others_by_a_mask(name):
     assert len(mask) == partition.tree.n_nodes and mask.max() == 1
     assert partition.query_mask([PointsQuery(np.zeros((1, 2)))]) is None
     assert partition.query_mask([]) is None
+    root = partition.query_mask([partition.cell(0)])
+    assert root is not None and np.flatnonzero(root).tolist() == [0]
     beyond = next(
         partition.cell_at(3, index) for index in range(27) if partition.tree.find(3, index) < 0
     )

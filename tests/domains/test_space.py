@@ -761,3 +761,12 @@ def test_pairs_are_intervals_in_bounds_and_lists_in_param_distributions():
         ParameterSpace.from_bounds({1: (0.0, 1.0)})
     with pytest.raises(ValueError, match="is an empty list"):
         ParameterSpace({"p": []})
+
+
+def test_the_only_list_beside_numbers_has_the_branches():
+    def branch(sides):
+        return ParameterSpace.from_bounds(sides).branch_axis
+
+    assert branch({"x": (0, 1), "c": ["a", "b"]}) == 1
+    assert branch({"x": (0, 1), "n": [1, 2, 4]}) is None
+    assert branch({"c": ["a", "b"], "x": (0, 1), "e": ["p", "q"]}) is None
