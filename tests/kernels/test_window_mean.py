@@ -361,6 +361,7 @@ def test_a_gauss_rule_keeps_the_moments():
     assert_allclose((nodes, weights), (atoms, shares), rtol=1e-12)
     nodes, weights = clipped_rule(0.3, 0.2, 0.0, 1.0, "gaussian", 8)
     assert_allclose(weights.sum(), 1.0)
+    assert_allclose(weights[:2], [norm.cdf(-1.5), norm.sf(3.5)])
 
 
 # ---- what it means ----
