@@ -129,6 +129,7 @@ def test_a_regressor_learns_how_tasks_resemble_each_other():
         ({"W": [[1.0], [2.0, 3.0]]}, "W of Tasks must hold finite numbers"),
         ({"kappa": "own"}, "kappa of Tasks must be a finite number >= 0, .* got 'own'"),
         ({"kappa": -1.0}, "kappa of Tasks must be a finite number >= 0"),
+        ({"kappa": [0.1, np.nan]}, "kappa of Tasks must be a finite number >= 0"),
         ({"kappa": [1.0] * 3}, "or one for each of 2 tasks"),
     ],
 )
