@@ -1,8 +1,8 @@
 """How often intervals of 95 % hold where decisions are made, and how long they are.
 
 ``python -m benchmarks.calibration [--runs 200] [--seed 0] [--searches best] [--laws rbf]
-[--dimensions 1] [--noises 5] [--answers 20 50] [--limits number yes] [--at-least 90]
-[--n-jobs 1] [--output DIR]``
+[--dimensions 1] [--noises 5] [--answers 20 50] [--scatter-differs] [--limits number yes]
+[--at-least 90] [--n-jobs 1] [--output DIR]``
 
 A search that is told nothing but the bounds plays a function that is not drawn from its own prior.
 After some numbers of answers three of its intervals are compared with the truth: that of the query
@@ -21,8 +21,10 @@ range from the least to the largest. Cells are short if fewer truths than 92 of 
 more than two standard errors, and long if a length is over 1.5; they have a table of their own. One
 cell of 200 runs takes minutes. The searches are
 GP-UCB for what is earned on the way ("points") and for the best setting ("best", as an experiment
-has it), the latter with a list of six beside a number ("lists"), GPOO, whose answers are averages
-over cells ("regions"), and CMES, whose answers are blurred ("cmes").
+has it), the latter with a list of six beside numbers ("lists") and with two lists that interact and
+no number ("pairs"), GPOO, whose answers are averages over cells ("regions"), and CMES, whose
+answers are blurred ("cmes"). With ``--scatter-differs`` the noise grows from a tenth of its level,
+at one end of the first side or the first entry of the list, to twice this level at the other.
 
 With ``--limits`` EI is played instead, on a smooth function of two settings, with a limit that 40 %
 of all settings keep on an outcome of another law. The outcome is told as a number with noise, or as
@@ -66,7 +68,7 @@ BAND = float(norm.ppf(0.975))
 #: Degrees of freedom of the spectral density of the processes; those of an RBF kernel are infinite.
 SMOOTHNESS = {"matern-1/2": 1.0, "matern-3/2": 3.0, "matern-5/2": 5.0, "rbf": np.inf}
 LAWS = (*SMOOTHNESS, "cone", "cliff", "hills", "steps", "teeth")
-SEARCHES = ("points", "best", "lists", "regions", "cmes")
+SEARCHES = ("points", "best", "lists", "pairs", "regions", "cmes")
 NOISES = (0.0, 5.0, 30.0)
 #: Features that a process is made of, and the power that fills the tail of their frequencies.
 N_FEATURES, TAIL = 3000, 3
@@ -76,8 +78,10 @@ ENDS = (0.0, 0.05, *(0.15 + 0.1 * i for i in range(9)), np.inf)
 #: Settings that are drawn at random, those by which the range of f is known, and those of which the
 #: best is known.
 N_HELD_OUT, N_RANGE, N_ALL = 50, 2000, 20_000
-#: Entries of the list, and how far apart they are.
-ENTRIES, APART = tuple("abcdef"), 0.4
+#: Entries of the lists, by their names, and how far apart they are.
+ENTRIES, APART = {"entry": tuple("abcdef"), "other": tuple("vwxyz")}, 0.4
+#: Number of lists of a search; 0 for the others.
+N_LISTS = {"lists": 1, "pairs": 2}
 #: Standard deviation of the blur of CMES, and the points that stand for it.
 BLUR, N_BLUR = 0.1, 64
 #: Sides of windows, the smaller one of the targets; points within one, and places, along a side.
@@ -107,9 +111,9 @@ class Problem:
     Of a process all is Gaussian given its features, so that a model which knows them is exact.
     """
 
-    def __init__(self, law: str, d: int, has_list: bool, rng: np.random.Generator) -> None:
-        self.law, self.d, self.has_list = law, d, has_list
-        n_columns = d + len(ENTRIES) * has_list
+    def __init__(self, law: str, d: int, n_lists: int, rng: np.random.Generator) -> None:
+        self.law, self.d, self.lists = law, d, [*ENTRIES.values()][:n_lists]
+        n_columns = d + sum(map(len, self.lists))
         if law in SMOOTHNESS:
             scales = np.exp(rng.uniform(np.log(0.12), np.log(0.5), n_columns)) * d**0.5
             scales[d:] = APART
@@ -128,7 +132,7 @@ class Problem:
             self._weights = rng.normal(size=N_FEATURES)
         else:
             n = 1 if law in ("cone", "steps", "teeth") else int(rng.integers(3, 7))
-            self._centers = 0.15 + 0.7 * self.columns(rng.random((n, d)), rng.integers(0, 6, n))
+            self._centers = 0.15 + 0.7 * self.drawn(n, rng)
             self._heights = rng.uniform(0.5, 1.0, n)
             self._widths = np.exp(rng.uniform(np.log(0.08), np.log(0.3), n)) * d**0.5
             self._along = rng.normal(size=n_columns)
@@ -142,14 +146,27 @@ class Problem:
         return self.law in SMOOTHNESS
 
     def columns(self, X: np.ndarray, entries: np.ndarray) -> np.ndarray:
-        """Numbers (n, d), and with a list also a column for each entry of it."""
-        if not self.has_list:
-            return X
-        return np.hstack([X, APART * np.eye(len(ENTRIES))[entries]])
+        """Numbers (n, d), and a column for each entry of the lists, from indices (n, n_lists)."""
+        each = zip(self.lists, entries.T, strict=True)
+        return np.hstack([X, *(APART * np.eye(len(names))[index] for names, index in each)])
+
+    def entries(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Indices (n, n_lists) of entries that are drawn at random."""
+        # Entries are drawn without a list too, so that functions are the same with and without one.
+        every = [*ENTRIES.values()][: max(1, len(self.lists))]
+        drawn = np.array([rng.integers(0, len(names), n) for names in every])
+        return drawn[: len(self.lists)].T
 
     def drawn(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Columns of n settings that are drawn at random."""
-        return self.columns(rng.random((n, self.d)), rng.integers(0, len(ENTRIES), n))
+        return self.columns(rng.random((n, self.d)), self.entries(n, rng))
+
+    def scatter(self, X: np.ndarray) -> float:
+        """Deviation of the noise of an average over rows of columns, in units of its level."""
+        along = float(X[:, 0].mean())
+        if not self.d:
+            along = float(X[0, : len(self.lists[0])].argmax()) / (len(self.lists[0]) - 1)
+        return 0.1 + 1.9 * along
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """Features of a process at rows of columns, shape (n, N_FEATURES)."""
@@ -186,8 +203,9 @@ class Played:
             blurred = WindowMean(scale=BLUR)
             self.optimizer = CMESOptimizer(conditional=blurred, bounds=bounds, random_state=seed)
         else:
-            if search == "lists":
-                bounds = {f"x{i}": (0.0, 1.0) for i in range(problem.d)} | {"entry": list(ENTRIES)}
+            if problem.lists:
+                bounds = {f"x{i}": (0.0, 1.0) for i in range(problem.d)}
+                bounds |= {name: [*ENTRIES[name]] for name in [*ENTRIES][: len(problem.lists)]}
             regret = "cumulative" if search == "points" else "simple"
             self.optimizer = GPUCBOptimizer(bounds=bounds, regret=regret, random_state=seed)
 
@@ -195,10 +213,11 @@ class Played:
         """Columns of the points over which a query averages f."""
         if self.search == "cmes":
             return np.atleast_2d(query.points).mean(axis=0) + self._blur
-        if self.search == "lists":
+        if self.problem.lists:
             setting = query.params
             X = np.array([[setting[f"x{i}"] for i in range(self.problem.d)]])
-            return self.problem.columns(X, np.array([ENTRIES.index(setting["entry"])]))
+            index = [ENTRIES[name].index(setting[name]) for name in ENTRIES if name in setting]
+            return self.problem.columns(X, np.array([index]))
         return query.points
 
     def recommended(self, told: list[Any]) -> tuple[np.ndarray, Any]:
@@ -240,13 +259,14 @@ class Played:
             for cell, *moments in zip(cells, mean.tolist(), std.tolist(), strict=True):
                 yield cell.points, *moments
             return
-        X, entries = rng.random((N_HELD_OUT, problem.d)), rng.integers(0, len(ENTRIES), N_HELD_OUT)
+        X, entries = rng.random((N_HELD_OUT, problem.d)), problem.entries(N_HELD_OUT, rng)
         asked: Any = X
-        if self.search == "lists":
-            names = [f"x{i}" for i in range(problem.d)]
+        if problem.lists:
+            numbers = [f"x{i}" for i in range(problem.d)]
             asked = [
-                dict(zip(names, x, strict=True)) | {"entry": ENTRIES[entry]}
-                for x, entry in zip(X.tolist(), entries, strict=True)
+                dict(zip(numbers, x, strict=True))
+                | {name: ENTRIES[name][k] for name, k in zip(ENTRIES, index, strict=False)}
+                for x, index in zip(X.tolist(), entries.tolist(), strict=True)
             ]
         mean, std = self.optimizer.predict(asked, return_std=True)
         columns = problem.columns(X, entries)
@@ -255,7 +275,7 @@ class Played:
 
 
 def known(
-    problem: Problem, observed: list[np.ndarray], answers: list[float], noise: float
+    problem: Problem, observed: list[np.ndarray], answers: list[float], noise: np.ndarray
 ) -> Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]:
     """Return the means and deviations of averages over points, by a model that knows the law."""
 
@@ -263,8 +283,8 @@ def known(
         return np.array([problem.features(block).mean(axis=0) for block in blocks])
 
     # f has the variance of its features; a little noise stands for none.
-    Phi, variance = features(observed), max(noise, 1e-5 * problem.range) ** 2
-    factor = np.linalg.cholesky(Phi @ Phi.T + variance * np.eye(len(Phi)))
+    Phi, variance = features(observed), np.maximum(noise, 1e-5 * problem.range) ** 2
+    factor = np.linalg.cholesky(Phi @ Phi.T + np.diag(variance))
     weights = np.linalg.solve(factor, np.array(answers))
 
     def moments(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -279,7 +299,7 @@ def known(
 def measured(
     played: Played,
     told: list[tuple[Any, float]],
-    noise: float,
+    noise: list[float],
     rng: np.random.Generator,
 ) -> np.ndarray:
     """What holds after some answers, see ``MEASURED``."""
@@ -297,7 +317,7 @@ def measured(
     found[:5] = within[0], within[1], within[2:].mean(), length[0], length[2:].mean()
     if problem.is_process:
         observed, answers = [played.observed(query) for query, _ in told], [y for _, y in told]
-        mean_known, std_known = known(problem, observed, answers, noise)(list(blocks))
+        mean_known, std_known = known(problem, observed, answers, np.array(noise))(list(blocks))
         within = np.abs(truth - mean_known) <= BAND * std_known + 1e-6 * problem.range
         length = 2.0 * BAND * std_known / problem.range
         found[5:9] = within[0], within[2:].mean(), length[0], length[2:].mean()
@@ -313,33 +333,40 @@ def value(played: Played, told: list[tuple[Any, float]]) -> float:
 
 
 def steps(
-    search: str, law: str, d: int, noise: float, n: int, seed: int
-) -> Iterator[tuple[Played, list[tuple[Any, float]], float]]:
-    """Play a problem; yield the search, what it was told, and the noise, after every answer."""
+    search: str, law: str, d: int, noise: float, n: int, differs: bool, seed: int
+) -> Iterator[tuple[Played, list[tuple[Any, float]], list[float]]]:
+    """Play a problem; yield the search, the answers and their noise, after every answer."""
     rng = np.random.default_rng([seed, LAWS.index(law), d, int(10 * noise)])
-    problem = Problem(law, d, search == "lists", rng)
-    played, told = Played(search, problem, seed), list[tuple[Any, float]]()
-    level = 0.01 * noise * problem.range
+    problem = Problem(law, d if search != "pairs" else 0, N_LISTS.get(search, 0), rng)
+    played, told, levels = Played(search, problem, seed), list[tuple[Any, float]](), list[float]()
     for _ in range(n):
         query = played.optimizer.ask()
-        answer = float(problem(played.observed(query)).mean() + level * rng.normal())
+        X = played.observed(query)
+        levels.append(0.01 * noise * problem.range * (problem.scatter(X) if differs else 1.0))
+        answer = float(problem(X).mean() + levels[-1] * rng.normal())
         played.optimizer.tell(query, answer)
         told.append((query, answer))
-        yield played, told, level
+        yield played, told, levels
 
 
 def play(
-    search: str, law: str, d: int, noise: float, counts: tuple[int, ...], seed: int
+    search: str,
+    law: str,
+    d: int,
+    noise: float,
+    counts: tuple[int, ...],
+    differs: bool,
+    seed: int,
 ) -> np.ndarray:
     """What holds after some numbers of answers, shape (n_counts, n_measured)."""
     warnings.simplefilter("ignore")
     found, before = dict[int, np.ndarray](), dict[int, float]()
-    for played, told, level in steps(search, law, d, noise, max(counts) + TRIES, seed):
+    for played, told, levels in steps(search, law, d, noise, max(counts) + TRIES, differs, seed):
         n = len(told)
         if n - TRIES in counts:
             found[n - TRIES][-1] = value(played, told) - before[n - TRIES]
         if n in counts:
-            found[n] = measured(played, told, level, np.random.default_rng([seed, n]))
+            found[n] = measured(played, told, levels, np.random.default_rng([seed, n]))
             before[n] = value(played, told)
     return np.array([found[n] for n in counts])
 
@@ -353,8 +380,11 @@ def play_limited(told: str, law: str, noise: float, n: int, d: int, seed: int) -
     """
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([seed, LAWS.index(law), TOLD.index(told)])
-    value, outcome = Problem("rbf", d, False, rng), Problem(law, d, False, rng)
-    end = float(np.quantile(outcome(outcome.drawn(N_RANGE, rng)), KEPT))
+    value, outcome = Problem("rbf", d, 0, rng), Problem(law, d, 0, rng)
+    values = outcome(outcome.drawn(N_RANGE, rng))
+    end = float(np.quantile(values, KEPT))
+    # Between two values: no model can say whether a step that is exactly at its limit keeps it.
+    end = 0.5 * (end + float(values[values > end].min()))
     limit: Any = True if told == "yes" else (None, end)
     optimizer = EIOptimizer(bounds=[(0.0, 1.0)] * d, limits={"outcome": limit}, random_state=seed)
 
@@ -615,6 +645,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--noises", type=float, nargs="+", default=NOISES, help="%% of the range")
     parser.add_argument("--answers", **several, default=[20, 50], help="default 20 50")
     parser.add_argument(
+        "--scatter-differs", action="store_true", help="let noise grow along the first side"
+    )
+    parser.add_argument(
         "--at-least",
         type=float,
         metavar="P",
@@ -626,6 +659,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--windows", action="store_true", help="play windows instead")
     options = parser.parse_args(arguments)
+    if "pairs" in options.searches and not set(options.laws) <= {*SMOOTHNESS}:
+        parser.error(f"pairs of lists need laws of processes: {' '.join(SMOOTHNESS)}")
     counts, seeds = tuple(sorted(options.answers)), range(options.seed, options.seed + options.runs)
     if options.limits or options.windows:
         (print_limits if options.limits else print_windows)(options, seeds)
@@ -634,10 +669,12 @@ def main(arguments: list[str] | None = None) -> int:
         (search, law, d, noise)
         for search in options.searches
         for law in options.laws
-        for d in options.dimensions
+        for d in (options.dimensions if search != "pairs" else [2])
         for noise in options.noises
     ]
-    each = replicate(play, [(*cell, counts) for cell in played], seeds, options.n_jobs)
+    each = replicate(
+        play, [(*cell, counts, options.scatter_differs) for cell in played], seeds, options.n_jobs
+    )
     rows, cells = [], dict[str, list[Cell]]()
     for (search, law, d, noise), runs in zip(played, each, strict=True):
         for i, n in enumerate(counts):

@@ -313,8 +313,8 @@ N_MODELS = 16
 MOST_AVERAGED = 400
 # Variance of the level of f in these models, in that of f around it: answers of a search are high.
 READ_LEVEL = 1.0
-# Median of the noise variance of these models, in units of that of the most probable model.
-READ_NOISE = 6.0
+# Median of the noise variance of these models, in units of that of the most probable model (D-H71).
+READ_NOISE = 12.0
 # Standard deviation of the logarithm of this noise variance.
 READ_NOISE_SPREAD = 1.5
 

@@ -39,6 +39,8 @@ SMALLEST: dict[str, list[str]] = {
     "batches": ["--answers 12 --names branin --sizes 4"],
     "calibration": [
         "--answers 10 --searches best lists regions cmes --laws rbf --dimensions 1 --noises 5",
+        "--answers 10 --searches pairs regions --laws rbf --dimensions 1 --noises 5"
+        " --scatter-differs",
         "--answers 12 --laws steps teeth --noises 5 --limits number yes --dimensions 2",
         "--answers 12 --noises 5 --windows",
     ],

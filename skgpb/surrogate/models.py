@@ -125,7 +125,7 @@ class Models:
         of_variances = _log_prior_of_variances(prior, of_noise, levels)
         repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)[:, np.newaxis]
         nodes: list[Kernel] = []
-        densities = []
+        densities, units = [], []
         rows = functionals.rows if gp.origin is None else functionals.rows - gp.origin
         shared = functionals.share_strata(functionals)
         thetas = thetas_around(gp.kernel, prior)
@@ -135,7 +135,9 @@ class Models:
             for theta, kernel in zip(thetas, kernels, strict=True):
                 nodes.append(change(kernel))
                 K, _ = covariance(of_f(nodes[-1]).theta, False)
-                K = K + variance_of_effect(nodes[-1]) * shared
+                # The prior of variances is that of answers, which vary less than f if they average.
+                units.append(_variance_of_answers(nodes[-1], K))
+                K = (K + variance_of_effect(nodes[-1]) * shared) / units[-1]
                 gap = ((theta - prior.center) / prior.spread)[1:]
                 known = log(weight) - 0.5 * float(gap @ gap)
                 density = log_density_of_answers(K, merged.noise, merged.y, amplitudes, levels)
@@ -144,16 +146,16 @@ class Models:
         every = np.exp(density - density.max())
         every /= every.sum()
         processes, weights, noises = list[GaussianProcess](), list[float](), list[float]()
-        for kernel, of_variances in zip(nodes, every, strict=True):
+        for kernel, unit, of_variances in zip(nodes, units, every, strict=True):
             total = float(of_variances.sum())
             if total < defaults.NEGLIGIBLE_WEIGHT:
                 continue
             n = max(1, round(defaults.N_MODELS * total))
             for weight, level, amplitude in quantiles(of_variances, n):
                 theta = kernel.theta
-                theta[0] = amplitudes[amplitude]
+                theta[0] = amplitudes[amplitude] - log(unit)
                 if isinstance(kernel, RandomEffect):
-                    theta[-1] += amplitudes[amplitude]
+                    theta[-1] += theta[0]
                 variance = noise if of_noise is None else float(np.exp(levels[level]))
                 processes.append(
                     gp.with_kernel(kernel.clone_with_theta(theta), samples.merged(variance))
@@ -197,6 +199,16 @@ class Models:
         """Return the gap of the last functional to the best of all, averaged over models."""
         each = [SuboptimalityGap.from_process(gp, row_sets) for gp in self.processes]
         return MixedSuboptimalityGap(each, self.weights)
+
+
+def _variance_of_answers(kernel: Any, K: np.ndarray) -> float:
+    """Return the mean prior variance of the observed functionals, in that of f; 1 for values of f.
+
+    ``K`` (n, n) are their prior covariances.
+    """
+    while isinstance(kernel, WrapperKernel):
+        kernel = kernel.base
+    return min(1.0, float(K.diagonal().mean() / kernel.diag(np.zeros((1, 1))).mean()))
 
 
 def _varying(prior: Prior, epsilon: float) -> Prior:
