@@ -21,7 +21,6 @@ from skgpb import CombinatorialBandit, GPOOOptimizer, GPUCBOptimizer, KGOptimize
 from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
 from skgpb.optimizers import _evaluations as _run
 from skgpb.optimizers import _loop as loop
-from skgpb.optimizers import _run as _runs
 from skgpb.optimizers._run import Run
 from skgpb.testing import Interrupted, count_lines, first_visits, interrupt_at
 
@@ -202,7 +201,8 @@ def test_an_interruption_of_the_repair_changes_nothing(monkeypatch):
 
 @pytest.mark.parametrize("make", [arms, cells, campaigns])
 @pytest.mark.parametrize("fails", [False, True])
-def test_answers_can_be_read_where_the_run_cannot_be_rebuilt(make, fails, monkeypatch):
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_answers_can_be_read_where_the_run_cannot_be_rebuilt(make, fails, is_recorded, monkeypatch):
     optimizer = make()
     for reward in (0.3, None, 0.2):
         if make is campaigns and reward is not None:
@@ -212,13 +212,17 @@ def test_answers_can_be_read_where_the_run_cannot_be_rebuilt(make, fails, monkey
     query, events = optimizer.ask(), optimizer._events
     before = told(optimizer), repr(optimizer.failed_)
 
-    def interrupted():
+    record = Run.fail if fails else Run.tell
+
+    def interrupted(*args):
+        if is_recorded:
+            record(*args)
         raise KeyboardInterrupt
 
     def broken(*args, **kwargs):
         raise RuntimeError("cannot be repeated")
 
-    monkeypatch.setattr(_runs, "time", interrupted)
+    monkeypatch.setattr(Run, record.__name__, interrupted)
     monkeypatch.setattr(loop, "rebuild", broken)
     with pytest.raises(KeyboardInterrupt):
         optimizer.tell(query, reward)

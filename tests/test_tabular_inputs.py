@@ -104,6 +104,7 @@ OUTCOMES = {
     "arrays": {"imp": TABLE["imp"].to_numpy()},
     "Series": TABLE["imp"],
     "Series of dicts": pd.Series(MEASURED),
+    "Series with gaps": pd.Series([MEASURED[0], None, *MEASURED[2:]]),
     "nullable": TABLE[["imp"]].astype("Float64"),
     "objects": TABLE[["imp"]].astype(object).where(TABLE[["imp"]].notna(), None),
     "NA": pd.DataFrame({"imp": [0.4, pd.NA, 1.2, 1.3]}, dtype=object),

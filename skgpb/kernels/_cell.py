@@ -205,7 +205,6 @@ class CellKernel(WrapperKernel):
         base = self._checked_base()
         if not isinstance(base, LowRank):
             return None
-        self._counts(n_columns // 2)
         return BoxFeatures(self, base.feature_map(n_columns // 2))
 
     def point_set(self, boxes: np.ndarray) -> BoxPoints:

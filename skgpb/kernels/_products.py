@@ -27,7 +27,6 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate, product, zip_longest
 from math import prod
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -329,7 +328,7 @@ def expand(
         total = left + right  # leaves are never shared, so neither are monomials
         return total if len(total) <= MAX_TERMS else None
     if kind is Exponentiation:
-        exponent = float(kernel.exponent) if isinstance(kernel.exponent, Real) else 0.0
+        exponent = float(kernel.exponent)
         if not (exponent >= 1.0 and exponent.is_integer()):
             return None
         factor = power = expand(kernel.kernel, leaves, kinds)

@@ -85,11 +85,10 @@ def clipped_rule(
     masses = np.tile(weights * width, FINE_PANELS)
     z = (points - center) / scale
     if window == "gaussian":
-        masses = masses * np.exp(-0.5 * z**2) / (scale * np.sqrt(2 * np.pi))
+        masses = masses * np.exp(-0.5 * z**2)
         left = 0.5 * erfc((center - low) / (scale * np.sqrt(2)))
         right = 0.5 * erfc((high - center) / (scale * np.sqrt(2)))
     else:
-        masses = masses / (2 * scale)
         left = np.clip((low - center + scale) / (2 * scale), 0.0, 1.0)
         right = np.clip((center + scale - high) / (2 * scale), 0.0, 1.0)
     inner = max(0.0, 1.0 - left - right)

@@ -376,6 +376,7 @@ def few_values(trial):
     return (kind == "b") + (n - 2) ** 2
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("engine", [None, GPUCBOptimizer()], ids=repr)
 @pytest.mark.parametrize("objective", [mixed, few_values, conditional])
 def test_trials_that_run_at_once_differ(objective, engine):

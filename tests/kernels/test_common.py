@@ -326,6 +326,17 @@ def _grid(n, d, seed):
     return np.random.default_rng(seed).integers(0, 2**20, (n, d)) / 2**20
 
 
+class OneColumn(RBF):
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return super().__call__(X, Y)[:, :1]
+
+
+def test_covariances_of_a_wrong_shape_are_refused():
+    evaluator, X = evaluator_of(OneColumn(0.3), 1), np.zeros((3, 1))
+    with pytest.raises(ValueError, match=r"must have the shape \(3, 3\), one number for each pair"):
+        evaluator.cross(X, X)
+
+
 MOVED = {
     "gaussian windows": lambda base, o: WindowMean(base, 0.1),
     "uniform windows": lambda base, o: WindowMean(base, 0.1, window="uniform"),

@@ -55,6 +55,7 @@ def check(functionals, sets, strata, kernel, base, evaluator):
     )  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", EVALUATORS)
 @pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("largest", [1, 3])

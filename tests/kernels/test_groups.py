@@ -45,6 +45,11 @@ def test_parts_give_what_all_points_give(base, kind):
     assert not kernel.noise_diag(A).any()
 
 
+def test_parts_that_share_a_coordinate_are_not_split():
+    kernel, A = CellAverage(BASES[3], (3, 2, 4)), boxes_of(4, 3)
+    assert_allclose(kernel.diag(A), np.diag(kernel.generic(A)), atol=1e-13)
+
+
 def test_white_noise_takes_the_generic_path():
     kernel = CellAverage(BASES[0] + WhiteKernel(0.1), 3)
     A = boxes_of(5, 2)

@@ -8,6 +8,7 @@ from scipy.stats import sem, truncnorm
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from skgpb import defaults
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import (
     NARROWEST,
@@ -84,6 +85,14 @@ def test_what_is_clipped_for_certain_keeps_the_narrowest_variance():
     mean, variance = scatter._moments(np.array([[-60.0, 61.0]]))
     np.testing.assert_allclose(mean, [[0.0, 1.0]], atol=1e-9)
     np.testing.assert_allclose(variance, (0.5 * NARROWEST) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 6])
+def test_of_a_thousand_pairs_more_than_a_few_must_be_equal_to_be_clipped(n):
+    assert defaults.PILED_UP <= 4 < defaults.PILED_UP_SHARE * 1000 < 6
+    X, A = np.linspace(0.0, 1.0, 1000)[:, None], np.linspace(0.0, 1.0, 1000)[:, None]
+    X[-n:] = 1.0
+    assert RidgeScatter(X, A).faces.tolist() == [[-np.inf], [1.0 if n == 6 else np.inf]]
 
 
 @pytest.mark.parametrize("operator", ["window", "auto"])

@@ -129,6 +129,8 @@ def test_boxes_average_the_features(feedback):
         low_rank(boxes, eval_gradient=True)[1], exact(boxes, eval_gradient=True)[1], atol=0.03
     )
     assert not low_rank.noise_diag(boxes).any()
+    with pytest.raises(ValueError, match="for each of the 2 axes"):
+        feedback(LowRank(base, cover, 1e-3), (4, 4, 4))(boxes)
 
 
 def test_the_posterior_of_pool_cells_equals_the_exact_one():

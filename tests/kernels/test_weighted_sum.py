@@ -149,6 +149,10 @@ def test_wrong_rows_are_named():
         kernel([[0.1, 0.2, 0.0], [0.1, 0.2, 3.0]])
     with pytest.raises(ValueError, match="3 columns"):
         kernel([[0.1, 0.2]])
+    for contexts in ([[0.1]], [[0.1, 0.2]] * 3, [[0.1]] * 2):
+        in_contexts = WeightedSum(RBF(), X, NAMES, n_context=2)
+        with pytest.raises(ValueError, match="contexts must have n_context=2 columns, and a row"):
+            in_contexts.queries(["north", "west"], contexts)
     with pytest.raises(ValueError, match=r"X must hold rows \[point, number of a set\], 3 columns"):
         kernel.evaluator(2)
 
@@ -169,6 +173,20 @@ def test_wrong_rows_are_no_other_sets_wherever_they_come_from(row):
     assert len(optimizer.history_) == 0 and optimizer.ask() == query
 
 
+def test_sets_in_contexts_far_from_zero_are_those_near_it():
+    """All numbers are exact in both places; divided by a length scale they are not."""
+    points = RNG.integers(0, 2**20, (12, 1)) / 2**20
+
+    def covariances(origin):
+        kernel = WeightedSum(RBF(0.3), origin + points, np.arange(12) // 4, n_context=1)
+        single = np.hstack([[[0.25], [0.5]], origin + points[:2]])
+        rows = np.vstack([kernel.queries([0, 1, 2], [[0.25]]), kernel.points(single)])
+        return kernel(rows), kernel(rows, rows[:2]), kernel(rows[:0], rows), kernel.diag(rows)
+
+    for near, far in zip(covariances(0.0), covariances(2.0**20), strict=True):
+        assert_allclose(near, far, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("n_context", [0, 1])
 def test_functionals_of_a_given_function_are_its_weighted_sums(n_context):
     kernel = WeightedSum(RBF([0.3] * (2 + n_context)), X, NAMES, WEIGHTS, n_context=n_context)
@@ -179,8 +197,9 @@ def test_functionals_of_a_given_function_are_its_weighted_sums(n_context):
 
     labels = np.unique(NAMES)
     if n_context:
-        sets = [np.concatenate([context[0], [0.5, 0.5, i]]) for i in range(3)]
-        rows = np.vstack([sets, np.column_stack([points, [-1.0, -1.0]])])
+        sets = kernel.queries(labels, context)
+        assert_array_equal(sets, kernel.queries(labels, np.repeat(context, 3, axis=0)))
+        rows = np.vstack([sets, kernel.points(points)])
     else:
         rows = np.vstack([kernel.queries(labels), kernel.points(points)])
     every = np.hstack([np.repeat(context, len(X), axis=0), X])

@@ -23,7 +23,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb.kernels import CellIntegral, WindowMean
+from skgpb.kernels import CellIntegral, WindowMean, window_mean
 from skgpb.kernels._quadrature import clipped_rule, difference_rule, gauss_rule
 from skgpb.kernels.window_mean import WindowEvaluator
 
@@ -354,6 +354,10 @@ def test_a_gauss_rule_keeps_the_moments():
     assert (weights > 0).all() and nodes.min() > -2 and nodes.max() < 5
     nodes, weights = gauss_rule(np.array([1.0, 1.0, 1.0, 1.0]), np.full(4, 0.25), 2)
     assert_allclose((nodes, weights), ([1.0], [1.0]))
+    # Few atoms are their own rule, however many nodes are allowed.
+    atoms, shares = np.array([-1.0, 0.5, 2.0]), np.array([0.2, 0.5, 0.3])
+    nodes, weights = gauss_rule(atoms, shares, 9)
+    assert_allclose((nodes, weights), (atoms, shares), rtol=1e-12)
     nodes, weights = clipped_rule(0.3, 0.2, 0.0, 1.0, "gaussian", 8)
     assert_allclose(weights.sum(), 1.0)
 
@@ -437,6 +441,26 @@ def test_queries_say_where_and_how_wide():
     assert_array_equal(mapped.queries(A), [[1.0, 0.2], [5.0, 0.7]])
 
 
+@pytest.mark.parametrize("base", [RBF(0.3), Matern(0.3)], ids=["closed", "by nodes"])
+def test_covariances_in_several_blocks_are_those_of_one(base, monkeypatch):
+    kernel = WindowMean(base, 0.1)
+    E, F = (kernel.queries(np.linspace(0, 1, n)[:, None]) for n in (7, 3))
+    K = kernel(E, F)
+    monkeypatch.setattr(window_mean, "BLOCK_SIZE", 2 * len(F))
+    assert_allclose(kernel(E, F), K, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_windows_of_different_numbers_of_nodes_are_joined(order):
+    evaluator = WindowMean(RBF(0.3), 0.1, domain=[(0, 1)]).evaluator(2)
+    parts = [np.array([[0.5, 0.02], [0.1, 0.02]]), np.array([[0.4, 0.8]])]
+    first, second = (evaluator.embed(parts[i]) for i in order)
+    assert first.nodes.shape[2] != second.nodes.shape[2]
+    joined = evaluator.join(first, second)
+    whole = evaluator.embed(np.concatenate([parts[i] for i in order]))
+    assert_allclose(evaluator.cross(joined, joined), evaluator.cross(whole, whole), rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("kernel", "A", "message"),
     [
@@ -444,7 +468,7 @@ def test_queries_say_where_and_how_wide():
         (WindowMean(scale=np.nan), [[0.1]], "scale must be finite and >= 0"),
         (WindowMean(scale=[0.1, 0.2]), [[0.1]], "scale must be a number, one for each of 1 axes"),
         (WindowMean(), [[0.1]], "last column of A is the scale"),
-        (WindowMean(), [[0.1, -0.3]], "query 0 has"),
+        (WindowMean(), [[0.1, 0.3], [0.2, -0.3]], "query 1 has"),
         (WindowMean(scale=0.1), [[0.1], [np.nan]], "A must be finite; row 1"),
         (WindowMean(scale=0.1), [0.1], "A must have shape"),
         (WindowMean(scale=0.1), [["x"]], "A must hold real numbers"),
@@ -467,7 +491,7 @@ def test_wrong_queries_are_named(kernel, A, message):
     [
         (np.zeros((2, 3)), "even number of columns"),
         (np.zeros(4), "must hold rows"),
-        ([[0.0, -1.0]], "scales >= 0; row 0"),
+        ([[0.0, 1.0], [0.0, -1.0]], "scales >= 0; row 1"),
         ([[0.0, np.nan]], "must be finite"),
     ],
 )

@@ -79,6 +79,9 @@ def test_a_run_with_other_arms_goes_on_after_a_file_a_pickle_and_a_replay(cls):
     opt.set_params(arms=ARMS[4:10])
     assert [q.points.tolist() for q in opt.pending_] == [q.points.tolist() for q in before]
     assert len(opt.history_) == 5 and len(opt.failed_) == 1
+    assert {*map(tuple, opt.earlier_arms)} == {*map(tuple, ARMS), (0.5, 0.5)} - {
+        *map(tuple, ARMS[4:10])
+    }
     opt.tell(before[0], 1.0)
     opt.tell(before[1], 1.5)
     opt.withdraw(before[2])

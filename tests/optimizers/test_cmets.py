@@ -328,6 +328,7 @@ def test_a_list_that_is_too_long_is_not_asked_in_part():
     assert optimizer.ask(2) == twin.ask(2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_a_hill_between_the_cells_is_not_ruled_out(noise):
     # Averages over cells hardly show how high the narrow hill is.

@@ -168,3 +168,13 @@ def test_no_answer_of_known_noise_is_wild():
     with pytest.warns(ModelWarning, match="answers? differs?"):
         optimizer.tell(X, y)
     assert optimizer.predict(X[20:21])[0] > 4.0
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+def test_a_wild_answer_after_a_fit_is_asked_again():
+    x = np.linspace(0.0, 1.0, 24)[:, None]
+    noise = 0.02 * np.random.default_rng(0).standard_normal(27)
+    optimizer = GPUCBOptimizer(**BOX).fit(x, np.sin(6.0 * x[:, 0]) + noise[:24])
+    for i, (at, error) in enumerate([(0.33, 0.0), (0.71, 0.0), (0.52, 2.0)]):
+        optimizer.tell([[at]], [np.sin(6.0 * at) + error + noise[24 + i]])
+    assert optimizer.ask().points[0] == 0.52

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import (
     CMESOptimizer,
@@ -287,6 +288,18 @@ def test_a_row_that_failed_is_recognised_whatever_the_sign_of_its_zeros():
     assert chances.among(chances.answered, asked).tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("unit", [0.01, 100.0])
+def test_the_units_of_the_sides_do_not_change_the_chances(unit):
+    rng = np.random.default_rng(0)
+    asked, rows = rng.random((30, 2)), rng.random((9, 2))
+    succeeded = (asked[:, 0] > 0.4).astype(float)
+    chance, scaled = (
+        SuccessProbabilities(u * asked, succeeded, u * rows).weights(u * rows) for u in (1.0, unit)
+    )
+    np.testing.assert_allclose(scaled, chance, atol=1e-9)
+    assert np.ptp(chance) > 0.5
+
+
 def known_chances(cls, asked, succeeded, rate, share=None):
     """Success probabilities of a model by which they grow evenly from -1 to 3."""
 
@@ -509,3 +522,16 @@ def test_a_search_of_hyperparameters_learns_where_fits_fail():
 @pytest.mark.parametrize("scores", [[0.0, 0.0, 0.0], [2.0, 2.0], [-1.0, 3.0], [-1e300], [5e-324]])
 def test_the_score_of_a_failure_is_below_all_scores(scores):
     assert failure_score(np.array(scores)) < min(scores)
+
+
+def test_a_run_of_another_version_asks_failed_queries_again():
+    """That version had no third arm: with two failed ones it began again with the first."""
+    optimizer = GPUCBOptimizer(RBF(0.3), arms=[[0.0], [0.5], [1.0]], alpha=0.01, random_state=0)
+    first, second = optimizer.ask(2)
+    optimizer.tell([first, second], [None, None])
+    run = optimizer.run_
+    assert [*run.pending] == [first, second]
+    run.events.append(("ask", first))
+    optimizer._dirty = len(run.events)
+    assert optimizer.pending_ == [first] and optimizer.ask() == first
+    assert [*optimizer.run_.pending] == [first]

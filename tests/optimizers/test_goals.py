@@ -70,6 +70,14 @@ def test_the_front_has_the_answers_that_no_other_dominates():
     assert (np.diff(front.values[:, 0]) <= 0.0).all()
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_the_reference_point_has_the_units_of_the_goals(unit):
+    for Y in ([[1.0, 3.0], [3.0, 1.0], [0.0, 0.0]], [[2.0, 0.5], [1.0, 0.5], [0.0, 0.1]]):
+        units = np.array([unit, 1.0])
+        assert_allclose(reference_point(Y * units), reference_point(np.array(Y)) * units)
+    assert_allclose(reference_point(np.array([[2.0, 3.0]] * 2)), [1.0, 2.0])
+
+
 def test_a_given_reference_point_is_that_of_the_volume():
     optimizer = searched(reference=[-1.0, 3.0])
     front = optimizer.front("best_observed")

@@ -193,6 +193,16 @@ def test_radii_that_may_shrink_follow_the_smoothness_of_the_kernel():
     assert r_min(RBF(0.3), r_min=0.123) == 0.123
 
 
+@pytest.mark.parametrize(("r_min", "max_depth"), [(0.25, 3), (0.26, 2), (0.24, 3)])
+def test_radii_are_halved_until_they_are_below_the_smallest(r_min, max_depth):
+    optimizer = GPZoomingOptimizer(
+        RBF(0.3), bounds=[(0, 1)], horizon=20, variation=(1e-6, 1.0), r_min=r_min
+    )
+    optimizer.ask()
+    assert optimizer.domain_.covering.diameter == 1.0
+    assert optimizer.max_depth_ == max_depth
+
+
 # Regret ------------------------------------------------------------------------------------------
 
 

@@ -207,6 +207,7 @@ def test_posterior_recommendation_is_the_best_of_all_cells(d, caution):
         ({"method": "posterior", "depth": -1}, "depth must be"),
         ({"method": "posterior", "caution": -0.5}, "caution must be"),
         ({"method": "posterior", "caution": np.nan}, "caution must be"),
+        ({"method": "posterior", "caution": np.inf}, "caution must be"),
     ],
 )
 def test_recommend_names_what_is_wrong(arguments, message):

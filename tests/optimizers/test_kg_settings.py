@@ -142,6 +142,17 @@ def test_few_settings_are_all_looked_at_and_told_by_name():
     assert len({str(query.params) for query in optimizer.ask(8)}) == 8
 
 
+@pytest.mark.parametrize("cls", [KGOptimizer, IDSOptimizer])
+def test_an_answered_setting_is_recommended_where_settings_can_be_counted(cls):
+    optimizer = cls(bounds={"soap": ["a", "b", "c"]}, random_state=0)
+    for soap, reward in (("a", 0.4), ("b", 0.7), ("c", 0.1)):
+        optimizer.tell({"soap": soap}, reward)
+    assert optimizer.recommend(method="best_observed").params == {"soap": "b"}
+    optimizer = cls(bounds={"heat": (0.0, 1.0)}, random_state=0).tell({"heat": 0.5}, 1.0)
+    with pytest.raises(ValueError, match="needs targets that are the queries"):
+        optimizer.recommend(method="best_observed")
+
+
 def test_in_a_context_settings_are_asked_and_found():
     optimizer = KGOptimizer(
         queries=Cells({"heat": 20.0}),

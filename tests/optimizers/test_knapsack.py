@@ -95,6 +95,12 @@ def test_nonsense_knapsacks_are_refused(values, costs, budget, match):
         knapsack(values, costs, budget)
 
 
+@pytest.mark.parametrize("bad", [[1.0, np.nan], [np.inf, 1.0], [1.0, -1.0]])
+def test_costs_are_finite_and_not_negative(bad):
+    with pytest.raises(ValueError, match="costs of campaign 1 must be finite and not negative"):
+        CostTable([[0.0, 2.0], bad], 3.0)
+
+
 def test_next_best_allocation_is_the_best_of_the_others():
     rng = np.random.default_rng(0)
     for _ in range(20):

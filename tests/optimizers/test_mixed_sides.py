@@ -25,7 +25,7 @@ from skgpb.domains import Region
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import PolicyMean, WindowMean
-from skgpb.optimizers._places import N_SWEEPS
+from skgpb.optimizers._places import N_SWEEPS, neighbour_starts
 from skgpb.plotting import CellMapDisplay, TreeDisplay
 
 SIDES = {
@@ -293,6 +293,12 @@ def test_each_setting_is_looked_at_once_where_cells_of_a_size_are_compared(monke
     ]
     best = max(most_probable(optimizer, cell) for cell in cells)
     assert_allclose(most_probable(optimizer, region.settings), best, rtol=1e-9)
+
+
+def test_starts_beside_one_are_four_neighbours_and_some_of_all():
+    assert neighbour_starts(1, 5) == [0, 2, 3, 4]
+    assert neighbour_starts(4, 5) == [0, 1, 2, 3]
+    assert set(neighbour_starts(50, 320)) == {48, 49, 51, 52, *range(0, 320, 10)} - {50}
 
 
 @pytest.mark.one_in(3)

@@ -504,7 +504,7 @@ def test_the_best_runs_of_many_values_are_found_with_the_best_place_beside_them(
 
         def worth(cells):
             away = [(cell.mean(axis=0) - peak) / (width * extent) for cell in cells]
-            return np.exp(-np.sum(np.square(away), axis=1))
+            return np.exp(-np.sum(np.square(away), axis=1)) - 10.0
 
         sides = np.array([3.0, 5.0, 0.5])
         found = place_best_cell(worth, np.array(seen), space.bounds, sides, space).params

@@ -135,6 +135,14 @@ def test_a_node_is_expanded_at_the_first_count_line_5_of_algorithm_2_allows():
     assert T > 5
 
 
+def test_a_region_is_recommended_without_a_context_only():
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], variation=(2.0, 0.5), max_depth=3)
+    optimizer.tell(optimizer.ask(), 0.5)
+    for side in (None, 0.2):
+        with pytest.raises(ValueError, match="context"):
+            optimizer.recommend(side=side, context=[0.3])
+
+
 def test_untried_leaves_come_first_from_the_left():
     optimizer = StoOOOptimizer(
         bounds=[(0.0, 1.0)], n_children=3, variation=(100.0, 0.9), max_depth=2

@@ -16,6 +16,7 @@ from scipy.stats import loguniform, uniform
 from skgpb import CMESOptimizer, CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.domains import Fidelities
 from skgpb.kernels import WindowMean
+from skgpb.optimizers._inputs import values_in_order
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 #: Optimizers over indirect queries are told alike, and those over arms; some stand for the others.
@@ -400,3 +401,13 @@ def test_queries_and_rows_may_stand_in_one_list():
     one, other = search.predict_query([query]), search.predict_query([row])
     assert_allclose(search.predict_query([query, row]), [*one, *other])
     assert_allclose(search.predict_query((row, query, row)), [*other, *one, *other])
+
+
+def test_answers_of_campaigns_are_rows_for_all_of_them_or_numbers_for_all():
+    names = ["north", "south"]
+    rows = values_in_order({"south": [3.0, 4.0], "north": [1.0, 2.0]}, names, "reward")
+    assert rows == [[1.0, 3.0], [2.0, 4.0]]
+    assert values_in_order({"south": 3.0, "north": 1.0}, names, "reward") == [1.0, 3.0]
+    for mixed in ({"south": 3.0, "north": [1.0, 2.0]}, {"south": [3.0], "north": [1.0, 2.0]}):
+        with pytest.raises((TypeError, ValueError), match="one number for each of"):
+            values_in_order(mixed, names, "reward")

@@ -553,10 +553,11 @@ def test_workers_that_are_given_the_same_query_are_warned_of():
     with pytest.warns(PendingWarning, match=r"ask\(another=True\)") as caught:
         optimizer.tell(shared[1], 0.2)
     assert caught[0].filename == __file__
-    assert len(optimizer.history_) == 2  # it was taken all the same
+    assert len(optimizer.history_) == 2  # it was accepted all the same
     # One who looks again and one who measures again are not meant.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        optimizer.tell(shared[2], 0.3)  # the warning comes once for a query
         again = optimizer.ask(), optimizer.ask()
         optimizer.tell(again[0], 0.1)
         once = optimizer.ask()

@@ -323,6 +323,7 @@ def test_noise_in_scaled_units_is_that_of_the_user(setting):
     conditional, P, A = setting
     z = 7.0 + 3.0 * np.sin(3 * A[:, 0])
     unknown = ConditionalMeanProcess(SMOOTH, conditional, alpha=None, normalize_y=True)
+    assert (unknown.center_, unknown.scale_) == (0.0, 1.0)  # before the first answer
     unknown.condition_query(A, z)
     assert unknown.scale_ == pytest.approx(z.std()) and unknown.scale_ != pytest.approx(1.0)
     known = clone(unknown).set_params(alpha=unknown.alpha_).condition_query(A, z)

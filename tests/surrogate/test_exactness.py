@@ -197,3 +197,16 @@ def test_what_seems_to_be_noise_counts_as_such_until_a_repeated_query_decides(er
 def test_nothing_is_repeated_where_the_noise_is_given():
     optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)] * 2, alpha=0.3, random_state=0)
     assert not repeated(optimizer, lambda x: float(rough(x[0])), 24)
+
+
+def test_an_answer_agrees_by_chance_as_often_as_others_do_on_average():
+    """Grades: 20 answers are alike, and the one that is repeated is no surprise among them."""
+    y = np.array([5.0] * 20 + [1.0, 2.0, 3.0, 4.0, 6.0])
+
+    def agree(y, *again):
+        numbers = np.array([*range(25), *again])
+        return repeats_agree(ScaledSamples(numbers, y[numbers], np.full(len(numbers), np.nan)))
+
+    assert not agree(y, 24)
+    assert agree(np.arange(25.0), 24)
+    assert not agree(y, 3) and not agree(np.arange(25.0))

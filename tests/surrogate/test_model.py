@@ -224,6 +224,8 @@ def test_noise_variances_are_in_the_users_units(noise, kernels_own):
     model.observe(np.array([[0.5]]), 12.0)
     used = model.noise * 9.0 if noise is None else noise
     assert_allclose(model.process.noises(), (used + kernels_own) / 9.0)
+    pending = model.fantasize([np.array([[0.9]])])
+    assert_allclose(pending.noises(), (used + kernels_own) / 9.0)
     if noise is not None:  # what is no longer given keeps its value until it is learned
         other = model.with_options(ModelOptions(model_noise=kernels_own))
         assert other.alpha == pytest.approx(noise) and other.options.noise is None
@@ -300,6 +302,28 @@ def test_an_answer_that_may_be_an_outlier_is_learned_from_at_once(n_far):
     due = patient.schedule.learning_due
     patient.observe(at, float(mean[0] + 99.0 * far))
     assert patient.schedule.learning_due == due
+
+
+@pytest.mark.parametrize("unit", [0.1, 10.0])
+@pytest.mark.parametrize("n_far", [0.5, 20.0])
+def test_of_answers_that_come_together_one_may_be_an_outlier_in_any_unit(n_far, unit):
+    x, y = answers(40)
+    model = played(ours(), x, 5.0 + unit * y)
+    rows = np.array([[0.2], [0.5], [0.8]])
+    mean, std = model.process.moments([*rows[:, None]], std=True)
+    far = n_far * np.sqrt(std**2 + model.alpha) * [0.0, 1.0, 0.0]
+    due = model.schedule.learning_due
+    model.observe_together([*rows[:, None]], mean + far, np.full(3, np.nan))
+    assert (model.schedule.learning_due < due) == (n_far > defaults.OUTLIER_Z)
+
+
+def test_a_model_that_never_learns_is_not_made_to_by_an_outlier():
+    x, y = answers(40)
+    model = played(ours(relearn=None), x, y)
+    assert model.schedule.learning_due == np.inf
+    model.observe(np.array([[0.5]]), 1e6)
+    model.observe_together([np.array([[0.7]])], np.array([-1e6]), np.array([np.nan]))
+    assert model.schedule.learning_due == np.inf
 
 
 def test_hyperparameters_are_learned_in_given_units_by_the_same_likelihood():

@@ -285,6 +285,7 @@ SHEET = (
 CELL = '<row r="{1}"><c r="{0}{1}"><v>1</v></c></row>'
 
 
+@pytest.mark.slow
 def test_excel_files_that_unpack_to_too_much_are_refused(path):
     form = Form(path)
     status, text = form.upload(book(None, 30_000_000), "bomb.xlsx")

@@ -846,6 +846,7 @@ def test_no_number_is_said_of_what_answers_do_not_show(tmp_path, answers, said, 
     assert run.may_stop(1e3)["enough"] == ("answer_range" in how)
 
 
+@pytest.mark.slow
 def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
     play(run, 4)
     found = run.may_stop(1e6)

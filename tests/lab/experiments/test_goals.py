@@ -85,6 +85,7 @@ def test_the_compromises_are_the_front(run):
     assert_allclose(found["hypervolume"], dominated_volume(shares[best]))
 
 
+@pytest.mark.slow
 def test_everything_that_changes_an_experiment_keeps_the_goals(run):
     twin = Experiment(run.path)
     assert twin.status()["goals"] == GOALS

@@ -87,6 +87,7 @@ def test_a_slip_is_found_later_and_correcting_it_restores_the_noise(tmp_path, di
     assert run.questionable() == [] and run.best()["noise"] < 4.0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("f", [lists, waves])
 def test_a_slip_that_was_taken_for_noise_is_found_by_a_model_without_it(tmp_path, f):
     run, rng = begin(tmp_path / "run.skgpb", f, 2, 14)
@@ -178,6 +179,7 @@ def test_only_what_is_learned_is_uncertain_when_an_answer_is_judged(
     assert seen[0] == [amplitude, defaults.NOISE_SPREAD if noise is None else 0.0]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_an_answer_is_judged_by_what_all_others_let_expect(tmp_path, direction):
     """With a given kernel and noise: the prediction of a run without this answer."""

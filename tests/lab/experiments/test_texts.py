@@ -19,6 +19,7 @@ ODD = ["\x00", "\x07", "\x0b", "\x0c", "\x1f", "\x7f", "\x85", "\u2028", "\ud800
 FINE = "µ-Größe 温度 \U0001f1e9\U0001f1ea \U0001f468\u200d\U0001f469 1\u202f000 \u202bא"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("odd", ODD, ids=ascii)
 def test_notes_are_kept_as_texts_that_everything_can_hold(tmp_path, odd):
     run = Experiment.create(tmp_path / "run.skgpb", ["x=0:1"])

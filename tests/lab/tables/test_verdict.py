@@ -505,6 +505,7 @@ def test_a_group_without_tests_must_average_much_more():
     assert choose_rung([one], [one], 0.0) is one
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_scatter_alone_is_not_real(seed):
     rng = np.random.default_rng([4711, seed, 14])
