@@ -442,9 +442,9 @@ def compared(search: str, optimizer: Any, hills: Hills) -> tuple[np.ndarray, np.
         lower = places * (1.0 - side)
         return hills.boxes(lower, lower + side), hills.boxes(*np.split(best.box[np.newaxis], 2, 1))
     if search == "cmes":
-        blur = optimizer._blur
+        blur = optimizer._blur()
         return hills.windows(places, blur), hills.windows(best[np.newaxis], blur)
-    depth, domain = optimizer._asked_depth, optimizer.domain_
+    depth, domain = optimizer._asked_depth(), optimizer.domain_
     if search == "cmets":
         cells = [domain.cell((depth, number)) for number in range(domain.n_parts**depth)]
     else:

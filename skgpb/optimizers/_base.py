@@ -765,7 +765,6 @@ class BaseBanditOptimizer(
         """True if :meth:`gap` can compare the recommendation with its alternatives."""
         return self._compares and not self._contexts
 
-    @property
     def _gap_averages(self) -> str:
         """Averages that :meth:`gap` compares, as text; empty if it compares the targets."""
         return ""
@@ -774,10 +773,7 @@ class BaseBanditOptimizer(
     def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
         """Return an upper bound on the loss of the recommendation, in units of the reward.
 
-        The loss is the value of the best target minus that of the recommendation. If the kernel is
-        learned and all answers are averages, f varies in unknown ways inside them: then averages
-        no narrower than those that were asked are compared, see :ref:`stopping`. ``resolution`` of
-        the result of ``run`` names them.
+        The loss is the best value, or average (:ref:`stopping`), minus that of the recommendation.
 
         Parameters
         ----------

@@ -287,7 +287,7 @@ class Stop(StopRule):
             if self.bound == "interval":
                 return self.message if comparison.interval_gap() <= self.epsilon else ""
             rng = gap_rng(run.seed, run.n_told)
-            over = optimizer._gap_averages
+            over = optimizer._gap_averages()
         within = comparison.is_within(self.epsilon, risks, rng)
         return f"{self.message}{f', {over}' * bool(over)}" if within else ""
 

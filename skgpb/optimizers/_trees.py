@@ -946,7 +946,6 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     def _finest_depth(self) -> int:
         return self.max_depth_ + 1
 
-    @property
     def _asked_depth(self) -> int | None:
         """Depth of the finest cells that a gap compares; None if it compares all cells.
 
@@ -957,13 +956,12 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         cells = [query for query in self.run_.told_queries() if isinstance(query, Cell)]
         return asked_depth(cells, self._tree.n_children)
 
-    @property
     def _gap_averages(self) -> str:
-        depth = self._asked_depth
+        depth = self._asked_depth()
         return "" if depth is None else over_regions(depth, self._tree.n_children)
 
     def _comparison(self, best: Any) -> Refined:
-        every, depth = super()._comparison(best), self._asked_depth
+        every, depth = super()._comparison(best), self._asked_depth()
         if depth is None:
             return every
         if best.depth > depth:

@@ -325,17 +325,15 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
 
     # -- the gap ----------------------------------------------------------------------------
 
-    @property
     def _asked_depth(self) -> int:
         return asked_depth(self.run_.told_queries(), self.domain_.n_parts)
 
-    @property
     def _gap_averages(self) -> str:
-        return over_regions(self._asked_depth, self.domain_.n_parts) if self._blur.any() else ""
+        return over_regions(self._asked_depth(), self.domain_.n_parts) if self._blur().any() else ""
 
     def _average_rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of all cells of one depth, and of the one that is nearest to x."""
-        tree, depth = self.domain_, self._asked_depth
+        tree, depth = self.domain_, self._asked_depth()
         cells = [tree.cell((depth, number)) for number in range(tree.n_parts**depth)]
         rows = tree.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
         away = np.abs(rows[:, : x.shape[1]] - x) / np.ptp(self.bounds_, axis=1)

@@ -464,7 +464,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
         known = self._widths, self._model.possible(gp)
         every = Rivals(self.targets_.rows[some], gp, self._functionals_at(x), *known)
-        if not self._gap_averages:
+        if not self._gap_averages():
             return every
         rows, of_best = self._average_rows(x)
         mean, std = gp.moments(rows, std=True)
@@ -473,7 +473,6 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         found.finest = every
         return found
 
-    @property
     def _blur(self) -> np.ndarray:
         """Scale (d,) of the windows that a gap compares; 0 if it compares values of f.
 
@@ -492,9 +491,8 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
         share = np.maximum(away, (scales / side).max(axis=1)[nearest])
         return share.max() * side
 
-    @property
     def _gap_averages(self) -> str:
-        blur, window = self._blur, self._model.process.kernel
+        blur, window = self._blur(), self._model.process.kernel
         if not blur.any():
             return ""
         if window.window == "uniform":
@@ -504,7 +502,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
     def _average_rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of windows around all targets, and around x (1, d)."""
         points = np.concatenate([self.targets_.points, x])
-        rows = np.hstack([points, np.broadcast_to(self._blur, points.shape)])
+        rows = np.hstack([points, np.broadcast_to(self._blur(), points.shape)])
         return rows[:-1], rows[-1:]
 
     @property

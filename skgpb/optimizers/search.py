@@ -1647,7 +1647,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         measured = self._has_goals and loop.has_data(self) and self._goals([]) is not None
         return self.front(method) if measured else None
 
-    @property
     def _sides_for_gap(self) -> np.ndarray | None:
         """Sides (d,) of the narrowest observed windows; None if no target is narrower.
 
@@ -1660,13 +1659,12 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         asked, sides = ((b - a).min(axis=0) for a, b in map(self.targets_.layout.corners, rows))
         return asked if (asked - sides > SAME_SIZE * np.ptp(self.bounds_, axis=1)).any() else None
 
-    @property
     def _gap_averages(self) -> str:
-        sides = self._sides_for_gap
+        sides = self._sides_for_gap()
         return "" if sides is None else over_windows(sides)
 
     def _comparison(self, best: Any) -> Rivals:
-        every, sides = super()._comparison(best), self._sides_for_gap
+        every, sides = super()._comparison(best), self._sides_for_gap()
         if sides is None:
             return every
         low, high = self.bounds_.T

@@ -22,7 +22,7 @@ def f(x):
 
 def box_average(lower, upper):
     """Return the average of f over an interval."""
-    inside = (X >= lower) & (X < upper)
+    inside = (lower <= X) & (upper > X)
     return float(f(X[inside]).mean())
 
 
@@ -41,13 +41,16 @@ def sliding(x, side):
     return box_average(center - 0.5 * side, center + 0.5 * side)
 
 
-SHARED = {"bounds": [(0, 1)], "random_state": 0}
-BLUR = {"conditional": WindowMean(scale=0.05), **SHARED}
-QUERIES = {"queries": Cells([0.125, 0.25]), **SHARED}
+SETTINGS = {"bounds": [(0, 1)], "random_state": 0}
+BLUR = {"conditional": WindowMean(scale=0.05), "n_points": 300, **SETTINGS}
+QUERIES = {"queries": Cells([0.125, 0.25]), **SETTINGS}
 RUNS = {
     "blur": (lambda **more: CMESOptimizer(**BLUR, **more), lambda q: blurred(q.a[0], 0.05)),
-    "levels": (lambda **more: CMETSOptimizer(max_depth=4, **SHARED, **more), of_box),
-    "regions": (lambda **more: GPOOOptimizer(n_representatives=64, **SHARED, **more), of_box),
+    "levels": (
+        lambda **more: CMETSOptimizer(max_depth=4, n_points=99, **SETTINGS, **more),
+        of_box,
+    ),
+    "regions": (lambda **more: GPOOOptimizer(n_representatives=64, **SETTINGS, **more), of_box),
     "points": (lambda **more: KGOptimizer(targets=Cells(0.0), **QUERIES, **more), of_box),
     "narrow": (lambda **more: IDSOptimizer(targets=Cells(0.05), **QUERIES, **more), of_box),
 }
@@ -91,17 +94,19 @@ def test_a_given_kernel_says_how_f_varies_inside_windows(name):
 @pytest.mark.parametrize("name", ["blur", "levels", "regions", "points"])
 def test_a_stop_names_the_averages_and_comes_no_earlier(name):
     make, answer = RUNS[name]
-    result = make().run(answer, budget=31, stop=Stop(50.0, min_answers=20))
+    stop = Stop(50.0, min_answers=10)
+    result = make().run(answer, budget=16, stop=stop)
     assert result.message == f"within 50 of the best with probability 0.95, {result.resolution}"
     twin = make()
-    twin.run(answer, budget=25)
+    twin.run(answer, budget=6)
     comparison = twin._comparison(twin.recommend())
     comparison.finest.is_within = lambda *given: False
     assert not comparison.is_within(50.0, (0.04, 0.01), np.random.default_rng(0))
 
 
 def test_centers_of_cells_have_no_averages():
-    result = GPOOOptimizer(feedback="center", **SHARED).run(lambda q: float(q.center[0]), budget=8)
+    optimizer = GPOOOptimizer(feedback="center", **SETTINGS)
+    result = optimizer.run(lambda query: float(query.center[0]), budget=8)
     assert result.resolution == ""
 
 

@@ -99,7 +99,7 @@ class Outlook:
         if room is not None:
             gap, gain = (None if each is None else min(each, room) for each in (gap, gain))
         scatter = sqrt(optimizer.alpha_)
-        averages = optimizer._gap_averages
+        averages = optimizer._gap_averages()
         return cls(gap, gain, room, end, scatter, learned, is_known, keeps_limits, averages)
 
     def least_answers(self, n_sides: int) -> int | None:
