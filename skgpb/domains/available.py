@@ -36,7 +36,7 @@ class AvailableSet:
         self._places: list[tuple[int | None, float]] = [
             (names.index(name), 0.0)
             if name in names
-            else (None, axis.coordinate(now.constants[name]))
+            else (None, float(axis.snap(np.array([axis.coordinate(now.constants[name])]))[0]))
             for name, axis in wider.axes
         ]
 
@@ -67,13 +67,16 @@ class AvailableSet:
         for i, (j, held) in enumerate(self._places):
             u, wider = points[:, i], self._wider.axes[i][1]
             if j is None:
-                inside &= np.abs(u - held) <= SAME * (wider.ends[1] - wider.ends[0])
+                inside &= np.abs(wider.snap(u) - held) <= SAME * (wider.ends[1] - wider.ends[0])
                 continue
             now = self._now.axes[j][1]
             if now == wider:
                 out[:, j] = u
             elif now.ordered and wider.ordered:
                 numbers, (low, high) = wider.numbers(u), now.limits
+                if wider.is_periodic:  # both ends are one value
+                    first, last = wider.limits
+                    numbers = np.where((numbers == first) & (high == last), last, numbers)
                 out[:, j] = now.between(np.clip(numbers, low, high))
                 inside &= np.abs(now.numbers(out[:, j]) - numbers) <= SAME * (high - low)
             else:
@@ -81,6 +84,21 @@ class AvailableSet:
                 out[:, j] = [now.coordinate(x) if now.has(x) else np.nan for x in values]
                 inside &= ~np.isnan(out[:, j])
         return out, inside
+
+    def ranges(self) -> list[tuple[Any, np.ndarray]]:
+        """Return, for each wider axis, the axis of now, or None if it is held, and coordinates.
+
+        They are the coordinates, on the wider axis, of the values of a list, or else of both ends.
+        """
+        out: list[tuple[Any, np.ndarray]] = []
+        for i, (j, held) in enumerate(self._places):
+            if j is None:
+                out.append((None, np.array([held])))
+                continue
+            now = self._now.axes[j][1]
+            u = np.array(now.ends) if now.ordered else now.middles()
+            out.append((now, self._converted(j, i, u)))
+        return out
 
     # -- as a feasible set ------------------------------------------------------------------
 

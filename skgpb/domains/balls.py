@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains.arms import PointsQuery, Query, with_fields
+from skgpb.domains.arms import PointsQuery, Query, Region, with_fields
 from skgpb.domains.covering import LEVELS, Covering
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points
@@ -169,6 +169,8 @@ class Balls:
 
     def rows_of_query(self, query: Ball | PointsQuery) -> np.ndarray:
         """Return the descriptor rows of a query."""
+        if isinstance(query, Region) and query.counts == self.spec:
+            return query.box[None]
         if isinstance(query, PointsQuery):
             return boxes_from_points(query.points)
         return boxes_from_points(query.center[None]) if self.spec is None else query.box[None]

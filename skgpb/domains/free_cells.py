@@ -6,10 +6,12 @@ import numpy as np
 
 from skgpb import defaults
 from skgpb.domains.arms import Arm, ArmSet, Incumbents, Layout, Placements, PointsQuery
+from skgpb.domains.available import AvailableSet
 from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
 from skgpb.domains.first_design import first_points
 from skgpb.domains.space import ParameterSpace, SeparateAxis
+from skgpb.domains.value_ranges import reach
 from skgpb.utils.validation import check_inside
 
 
@@ -65,6 +67,8 @@ class FreeCells(ArmSet):
     ) -> None:
         super().__init__(np.empty((0, len(bounds))), bounds, layout, space)
         self.sizes = sizes
+        # The part of the box in which cells lie: the sides of now, where earlier ones were wider.
+        self._within = bounds if space is None else space.box_of_now
         self.tasks: np.ndarray = np.zeros(len(sizes), dtype=np.intp) if tasks is None else tasks
         self.n_tasks = n_tasks
         # Axes of the sides with separate values, by index of the side.
@@ -73,6 +77,7 @@ class FreeCells(ArmSet):
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
+        self._check_sizes()
         self._periodic = np.array([False]) if space is None else space.periodic
         self.center_bounds: list[np.ndarray] = [self._bounds_of_centers(side) for side in sizes]
         each = max(n // len(sizes), 2 * defaults.N_CENTERS)
@@ -83,6 +88,8 @@ class FreeCells(ArmSet):
             # All settings are candidates, and none has to move.
             self._n_local = 0
             settings = space.every_point()
+            low, high = self._within.T
+            settings = settings[((low <= settings) & (settings <= high)).all(axis=1)]
             each = len(settings)
             self.size_of = np.repeat(np.arange(len(sizes)), each)
             parts = [self.rows_of_centers(settings, number) for number in range(len(sizes))]
@@ -152,7 +159,7 @@ class FreeCells(ArmSet):
         return Placements(alike, places[alike][:, free], limits[free], rows_at)
 
     def _bounds_of_centers(self, sides: np.ndarray) -> np.ndarray:
-        lower, upper = self.bounds.T
+        lower, upper = self._within.T
         half = np.minimum(0.5 * sides, 0.5 * (upper - lower)) * self.free
         return np.column_stack([lower + half, upper - half])
 
@@ -163,11 +170,39 @@ class FreeCells(ArmSet):
             return rows
         return np.column_stack([rows, np.full(len(rows), float(self.tasks[number]))])
 
+    def _check_sizes(self) -> None:
+        """Raise ValueError if a cell is larger than the sides of now."""
+        if self.space is None or not isinstance(self.space.feasible, AvailableSet):
+            return
+        room = self._within[:, 1] - self._within[:, 0]
+        for i, axis in self._separate.items():
+            first, last = (axis.run(u, u)[0] for u in reach(axis, *self._within[i]))
+            room[i] = last - first + 1
+        larger = (self.sizes > room * (1.0 + SAME_SIZE)).any(axis=0)
+        if larger.any():
+            raise ValueError(
+                f"bounds must have room for the cells of queries and targets, got a shorter side "
+                f"{self.space.names[int(np.argmax(larger))]!r}"
+            )
+
+    def _move_within(self, centers: np.ndarray, number: int) -> np.ndarray:
+        """Return centres moved so that cells of a size have only values of the sides of now."""
+        if self.space is None or not isinstance(self.space.feasible, AvailableSet):
+            return centers
+        out = centers.copy()
+        for i, axis in self._separate.items():
+            first, last = (axis.run(u, u)[0] for u in reach(axis, *self._within[i]))
+            more = max(int(self.sizes[number, i]), 1) - 1
+            low, high = (0.5 * sum(axis.ends_of_run(n, n + more)) for n in (first, last - more))
+            out[:, i] = np.clip(centers[:, i], low, high)
+        return out
+
     def _boxes_at(self, centers: np.ndarray, number: int) -> np.ndarray:
+        centers = self._move_within(centers, number)
         if not self.layout.boxes:
             return centers if self.space is None else self.space.snap(centers)
         half = 0.5 * self.sizes[number] * self.free
-        low, high = self.bounds.T
+        low, high = self._within.T
         lower, upper = np.maximum(centers - half, low), np.minimum(centers + half, high)
         for i, axis in self._separate.items():
             runs = runs_around(axis, centers[:, i], int(self.sizes[number, i]))
@@ -232,6 +267,8 @@ class FreeCells(ArmSet):
         row_set = self.rows_of_query(query)
         if not self._n_local or self.context is not None or len(row_set) != 1:
             return -1
+        if not self._is_within(query):
+            return -1
         number = max(self.number_of_size(query), 0)
         local = np.split(self.moving, len(self.sizes))[number]
         slot = int(local[(max(self._next, 0) - 1) % self._n_local])
@@ -239,6 +276,12 @@ class FreeCells(ArmSet):
         plain[slot] = row_set[0]
         self._lie_at(plain)
         return slot
+
+    def _is_within(self, query: Arm | PointsQuery) -> bool:
+        """Return whether a query lies in the part of the box that cells may have now."""
+        (low, high), n = self._within.T, self.layout.n_context
+        lower, upper = (each[n:] for each in np.split(query.box, 2))
+        return bool(((low <= lower) & (upper <= high)).all())
 
     def _resume(self) -> None:
         if len(self.plain) != len(self.rows):

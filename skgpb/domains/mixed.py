@@ -33,6 +33,8 @@ class MixedPartition(BoxPartition):
         The box.
     n_children, n_representatives, at_center, max_depth
         See :class:`BoxPartition`; a cell with fewer than K settings has as many children.
+    bounds : ndarray of shape (d, 2), default=None
+        The part of the box that is cut; None for all of it.
 
     Attributes
     ----------
@@ -41,6 +43,7 @@ class MixedPartition(BoxPartition):
     """
 
     space: ParameterSpace
+    sizes = None
 
     def __init__(
         self,
@@ -49,9 +52,11 @@ class MixedPartition(BoxPartition):
         n_representatives: tuple[int, ...],
         at_center: bool = False,
         max_depth: int | None = None,
+        bounds: np.ndarray | None = None,
     ) -> None:
-        super().__init__(space.bounds, n_children, n_representatives, at_center, max_depth, space)
-        self._ranges = ValueRanges(space, n_children, n_representatives, continuous=not at_center)
+        bounds = space.bounds if bounds is None else bounds
+        super().__init__(bounds, n_children, n_representatives, at_center, max_depth, space)
+        self._ranges = ValueRanges(space, n_children, n_representatives, not at_center, bounds)
         # Whether cells of one shape may have columns of several.
         self._is_curved = any(
             axis.uses_columns and not isinstance(axis, SeparateAxis) for _, axis in space.axes
@@ -136,7 +141,7 @@ class MixedPartition(BoxPartition):
     def _boxes_at(self, depth: int) -> list[np.ndarray]:
         """Return the cells of a depth around sample points, as boxes; none if not that deep."""
         if not self._lines:
-            (low, high), d = self.space.bounds.T, self.tree.n_features
+            (low, high), d = self.bounds.T, self.tree.n_features
             self._places = low + (high - low) * sample_places(d)
             self._lines = [[self.tree.box(0, 1)[0]] for _ in self._places]
         boxes = []
@@ -182,7 +187,8 @@ def partition_of_box(
     max_depth: int | None,
     space: ParameterSpace | None,
 ) -> BoxPartition:
-    """Return the partition of a box with sides of any kind."""
-    if space is not None and space.uses_columns:
-        return MixedPartition(space, n_children, n_representatives, at_center, max_depth)
+    """Return the partition of a box with sides of any kind, or of a part of the box."""
+    # A side that is held is not cut.
+    if space is not None and (space.uses_columns or (bounds[:, 0] == bounds[:, 1]).any()):
+        return MixedPartition(space, n_children, n_representatives, at_center, max_depth, bounds)
     return BoxPartition(bounds, n_children, n_representatives, at_center, max_depth, space)

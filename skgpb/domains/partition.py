@@ -401,7 +401,7 @@ class BoxPartition(Partition):
     @property
     def sizes(self) -> np.ndarray | None:
         """Sides (n_sizes, d) of the boxes that are descriptors; None if they have many sizes."""
-        if self.at_center or (self.space is not None and self.space.uses_columns):
+        if self.at_center:
             return None
         d, (low, high) = self.tree.n_features, self.bounds.T
         depth = np.arange(self.max_depth + 2)[:, None]

@@ -1000,6 +1000,34 @@ class ParameterSpace:
         return np.array([axis.ends for _, axis in self.axes])
 
     @property
+    def box_of_now(self) -> np.ndarray:
+        """The box (d, 2) of the sides of now, which earlier answers need to be wider.
+
+        Raises
+        ------
+        ValueError
+            If the values of a side of now have gaps, so that no range of the wider side has them.
+        """
+        if not isinstance(self.feasible, AvailableSet):
+            return self.bounds
+        box = []
+        for (name, axis), (now, u) in zip(self.axes, self.feasible.ranges(), strict=True):
+            low, high, n = u.min(), u.max(), 1.0 if now is None else now.n_settings
+            if isinstance(axis, SeparateAxis):
+                first, last = axis.run(low, low)[0], axis.run(high, high)[0]
+                (low, high), has_gaps = axis.ends_of_run(first, last), last - first + 1 != n
+            else:
+                has_gaps = 1 < n < np.inf
+            if has_gaps:
+                raise ValueError(
+                    f"{self.parameter}[{name!r}] must have no gaps for a search by regions: all "
+                    "numbers between two of the earlier side; leave values out by another search, "
+                    "which begins with fit(X, y) of the answers so far"
+                )
+            box.append((low, high))
+        return np.array(box)
+
+    @property
     def n_values(self) -> np.ndarray:
         """Number of values of each axis, shape (d,); 0 if they are continuous."""
         runs = [
@@ -1301,9 +1329,14 @@ class ParameterSpace:
         return points
 
     def rounded_to_grid(self, points: np.ndarray) -> np.ndarray:
-        """Round points (n, d) to possible settings, ignoring constraints."""
+        """Round points (n, d) to possible settings, ignoring constraints.
+
+        The feasible set of a space that was wider does so: a held number may be between two steps.
+        """
         if self.as_cube:
             return points
+        if isinstance(self.feasible, AvailableSet):
+            return self.snap(points)
         return self._apply_axes("rounded_to_grid", points)
 
     def is_feasible(self, point: np.ndarray) -> bool:
@@ -1312,6 +1345,19 @@ class ParameterSpace:
         if not self.is_at(self.rounded_to_grid(points)[0], self.snap(points)[0]):
             return False
         return self.feasible is None or bool(self.feasible.is_feasible(points)[0])
+
+    def have_values(self, points: np.ndarray, values: Mapping[str, Any]) -> bool:
+        """Return whether all points (n, d) have the given values of some axes, up to rounding."""
+        axes = dict(self.axes)
+        u = {
+            name: axes[name].snap(np.array([axes[name].coordinate(values[name])]))
+            for name in values
+        }
+        return all(
+            bool((np.abs(at - u[name]) <= SAME * (axis.ends[1] - axis.ends[0])).all())
+            for (name, axis), at in zip(self.axes, self.snap(points).T, strict=True)
+            if name in u
+        )
 
     def every_point(self) -> np.ndarray:
         """Return one point for every setting, shape (n, d); they must be finitely many."""

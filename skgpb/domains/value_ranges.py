@@ -116,12 +116,15 @@ class ValueRanges:
         Points along each side of a cell.
     continuous : bool
         Whether the kernel averages over continuous sides; otherwise a cell is a set of points.
+    bounds : ndarray of shape (d, 2), default=None
+        The part of the box that is cut; None for all of it.
     """
 
     space: ParameterSpace
     n_parts: int
     counts: tuple[int, ...]
     continuous: bool
+    bounds: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         self._axes: list[Side] = [axis for _, axis in self.space.axes]
@@ -129,7 +132,7 @@ class ValueRanges:
         self._sides: dict[tuple[int, float, float], EncodedSide] = {}
         self._orders: dict[tuple[int, ...], list[np.ndarray]] = {}
         self._root = np.ones(len(self._axes))
-        root = self.lengths(self.space.bounds.T.ravel())
+        root = self.lengths((self.space.bounds if self.bounds is None else self.bounds).T.ravel())
         self._root = np.where(root > 0.0, root, 1.0)
 
     def lengths(self, box: np.ndarray) -> np.ndarray:

@@ -321,9 +321,7 @@ class ConditionalMean(IndirectKernel):
 
     def _with_theta(self, theta: np.ndarray) -> Self:
         self.operator_  # noqa: B018 - so that the copy shares it
-        other = super()._with_theta(theta)
-        other.__dict__.pop("_evaluator", None)
-        return other
+        return super()._with_theta(theta)
 
     def __sklearn_clone__(self) -> Self:
         """Copy the parameters, and share the operator, which is immutable."""

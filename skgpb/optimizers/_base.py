@@ -29,6 +29,7 @@ from skgpb.optimizers._run import (
     Event,
     Run,
     RunResult,
+    are_equal,
     checked_method,
     failure_table,
     history_table,
@@ -151,6 +152,9 @@ class BaseBanditOptimizer(
     #: Whether all queries and recommendations are feasible settings.
     _keeps_settings: ClassVar[bool] = False
 
+    #: Whether they are on the sides of now, if earlier answers are outside of these.
+    _keeps_ranges: ClassVar[bool] = False
+
     #: State of the run: events, pending queries, parameters in use, names of sides, sign.
     run_: Run
 
@@ -268,8 +272,17 @@ class BaseBanditOptimizer(
         name, given = ("fixed", fixed) if fixed else ("shared", shared)
         raise ValueError(
             f"{name} is for searches by candidates of a box with named sides, bounds={{name: "
-            f"side}}; {type(self).__name__} got {name}={given!r}"
+            f"side}}; {type(self).__name__} got {name}={given!r}{self._way_to_hold}"
         )
+
+    #: End of the message that refuses fixed sides: another way to hold a side.
+    _way_to_hold: ClassVar[str] = ""
+
+    def _holds(self, query: Any, fixed: Mapping[str, Any]) -> bool:
+        """Return whether a query has the values of fixed sides; called after ``_check_fixed``."""
+        actions = self.run_.actions
+        assert actions is not None
+        return actions.have_values(query.points[:, self._n_context :], fixed)
 
     def _propose_with(self, fixed: Mapping[str, Any], context: np.ndarray | None) -> Any:
         """Return the next query with fixed sides; called after ``_check_fixed``.
@@ -289,9 +302,17 @@ class BaseBanditOptimizer(
         """
         return False
 
+    def _has_queries_of(self, name: str, value: Any) -> bool:
+        """Return whether the queries of the run are those of a parameter of ``SPACE``."""
+        return are_equal(value, getattr(self.run_.params, name))
+
     def _change_domain(self, name: str, value: Any) -> None:
         """Continue the run with other ``bounds`` or ``arms``; called if ``_takes_domain``."""
         raise NotImplementedError
+
+    def _settings_of_campaigns(self) -> list[dict[str, Any]]:
+        """Return the settings of all earlier campaigns, on the sides of now."""
+        return []
 
     def _observe_together(self, answers: list[Any]) -> None:
         """Condition on answers that are told together, and learn if that is due.
@@ -425,7 +446,7 @@ class BaseBanditOptimizer(
 
         Parameters of the acquisition function and of the learning apply to the run from now on.
         Others, such as ``kernel``, apply from the next ``fit`` on; a warning names them. ``bounds``
-        of named sides and ``arms`` apply at once in searches by candidates, :ref:`other-bounds`.
+        of named sides and ``arms`` apply at once, or ``ask`` raises an error: :ref:`other-bounds`.
         """
         with unchanged_by_errors(self):
             self._set_params(params)

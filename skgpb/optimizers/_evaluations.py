@@ -642,6 +642,7 @@ class EvaluationLoop:
 
     def _ask_to_evaluate(self, begun: int, most: int) -> list[Any]:
         """Ask for queries and add them to the batch, in one change that an error undoes."""
+        loop.check_space(self._optimizer)
         ahead = self._contexts
         due = self._ask(most) if ahead is None else self._ask_each(ahead[begun : begun + most])
         evaluated = self._shared_evaluations
@@ -651,7 +652,8 @@ class EvaluationLoop:
     def _ask(self, most: int) -> list[Any]:
         """Return ``most`` queries: pending ones that no run evaluates, then new ones."""
         batch = self._shared_evaluations.batch
-        free = [query for query in self._run.asked if query not in batch][:most]
+        possible = filter(self._optimizer._may_ask, self._run.asked)
+        free = [query for query in possible if query not in batch][:most]
         if len(free) == most:
             return free
         return [*free, *loop.ask(self._optimizer, most - len(free), another=True)]
@@ -660,7 +662,8 @@ class EvaluationLoop:
         """Return one query for each context, which no run evaluates yet."""
         queries = list[Any]()
         for context in contexts:
-            asked, out = self._run.asked, [*self._shared_evaluations.batch, *queries]
+            asked = filter(self._optimizer._may_ask, self._run.asked)
+            out = [*self._shared_evaluations.batch, *queries]
             known = [each for each in asked if np.array_equal(each.context, context)]
             free = [each for each in known if each not in out]
             queries += free[:1] or loop.ask(self._optimizer, 1, another=True, context=context)

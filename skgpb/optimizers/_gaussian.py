@@ -528,7 +528,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         n_fitted = run.n_fitted
         if diagnosis.n_answers - n_fitted != run.n_told:
             return []  # some answers are several samples, so positions do not correspond
-        return [s - n_fitted for s in diagnosis.suspects if s >= n_fitted]
+        places = [s - n_fitted for s in diagnosis.suspects if s >= n_fitted]
+        told = run.told_queries() if places else []
+        return [place for place in places if self._may_ask(told[place])]
 
     # -- predicting -------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from typing import Any, SupportsFloat, TypeAlias
 import numpy as np
 
 from skgpb.domains.arms import PointsQuery, Query, Region
+from skgpb.domains.box import Box
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.domains.space import (
     Coordinates,
@@ -72,7 +73,12 @@ class Sign:
 
 
 def checked_space(
-    bounds: Any, name: str, optimizer: str, sides: str, keeps_settings: bool = False
+    bounds: Any,
+    name: str,
+    optimizer: str,
+    sides: str,
+    keeps_settings: bool = False,
+    keeps_ranges: bool = False,
 ) -> ParameterSpace | None:
     """Return the space of a box of named sides, None without names, or raise ValueError.
 
@@ -88,12 +94,14 @@ def checked_space(
         Kinds of sides that the algorithm can search, see ``_sides`` of the base class.
     keeps_settings : bool, default=False
         Whether all its queries and recommendations are feasible settings.
+    keeps_ranges : bool, default=False
+        Whether they are on the sides of now if earlier answers are outside.
     """
     space = named_box(bounds, name)
     if space is None:
         return None
     if not keeps_settings:
-        check_settings(space, bounds, name, optimizer)
+        check_settings(space, bounds, name, optimizer, keeps_ranges)
     # The coordinates of a cube of settings are continuous.
     for side, axis in [] if space.as_cube else space.axes:
         has_columns = axis.uses_columns and sides == "numbers"
@@ -106,8 +114,15 @@ def checked_space(
     return space
 
 
-def check_settings(space: ParameterSpace, bounds: Any, name: str, optimizer: str) -> None:
-    """Raise ValueError for constraints or steps: the queries of this optimizer may violate them."""
+def check_settings(
+    space: ParameterSpace, bounds: Any, name: str, optimizer: str, keeps_ranges: bool = False
+) -> None:
+    """Raise ValueError for constraints or steps: the queries of this optimizer may violate them.
+
+    With ``keeps_ranges`` only those of the sides of now count.
+    """
+    if keeps_ranges and isinstance(bounds, Box) and bounds.earlier:
+        space = ParameterSpace.from_bounds(bounds.of_now, name)
     what = "constraints" if space.feasible is not None else "Steps"
     if what == "constraints" or any(axis.has_steps for _, axis in space.axes):
         raise ValueError(
@@ -189,8 +204,9 @@ class Contexts:
         self.space = space
 
     def of(self, query: Any) -> np.ndarray:
-        """Return the context in which a query was chosen."""
-        return self.validate(as_coordinates(query.context))
+        """Return the context in which a query was chosen; points begin with it."""
+        first = query.points[0, : len(self.bounds)]
+        return self.validate(as_coordinates(getattr(query, "context", first)))
 
     def validate(self, context: Any) -> np.ndarray:
         """Return the point (d_c,) of a context given by the user, or raise ValueError.

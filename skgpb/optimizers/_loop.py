@@ -25,7 +25,15 @@ from skgpb.exceptions import AllPendingError, ParameterWarning, PendingWarning
 from skgpb.feedback import RowAverage
 from skgpb.optimizers._feasibility import AnswerWithOutcomes, checked_outcomes
 from skgpb.optimizers._inputs import points_of
-from skgpb.optimizers._run import Event, Run, RunResult, are_equal, check_parameters, own_copy
+from skgpb.optimizers._run import (
+    SPACE,
+    Event,
+    Run,
+    RunResult,
+    are_equal,
+    check_parameters,
+    own_copy,
+)
 from skgpb.optimizers._stopping import StopRule
 from skgpb.utils.locks import StateLock
 from skgpb.utils.validation import (
@@ -36,6 +44,7 @@ from skgpb.utils.validation import (
     check_rows,
     check_squares,
     column_names,
+    shorten_value,
     unchanged_by_errors,
     validate_data,
 )
@@ -191,12 +200,17 @@ class Replay:
     def _ask(self, optimizer: Any, query: Any, fixed: Any = None) -> bool:
         """Ask for a query; return whether it differs from that of the run."""
         run = optimizer.run_
-        if not isinstance(query, optimizer._query_type):
+        # Regions of an earlier box are no cells of this one.
+        is_earlier = optimizer._keeps_ranges and isinstance(query, PointsQuery)
+        if not (is_earlier or isinstance(query, optimizer._query_type)):
             raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
-        (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query), fixed)
+        chosen = None
+        with suppress(AllPendingError):  # the space of now may have fewer queries
+            (chosen,) = ask_more(optimizer, 1, optimizer._contexts.of(query), fixed)
         if chosen == query:
             return False
-        run.take_back(chosen)
+        if chosen is not None:
+            run.take_back(chosen)
         with suppress(ValueError):  # this version does not have the query
             optimizer._inputs.resolve(query)
             if run.pending.get(query) is not None:  # the run had only failed queries left
@@ -305,10 +319,7 @@ def adopt_state(optimizer: Any, other: Any, parameters: Collection[str] = ()) ->
 
 def _set_again(optimizer: Any, parameters: dict[str, Any]) -> None:
     """Set the parameters of a "set" event; bounds and arms wait for the next ``fit``."""
-    later = {name: value for name, value in parameters.items() if name in ("bounds", "arms")}
-    vars(optimizer).update(later)
-    optimizer.run_.seen |= later
-    optimizer.set_params(**{k: value for k, value in parameters.items() if k not in later})
+    optimizer.set_params(**parameters)
 
 
 def _fit_again(optimizer: Any, X: Any, y: Any, queries: Any = None) -> None:
@@ -400,7 +411,8 @@ def _prepare(search: Any) -> None:
     seen = search.get_params(deep=False)
     every = {name: getattr(search, name, None) for name in search._parameter_constraints} | seen
     run = search.run_ = Run({name: own_copy(value) for name, value in every.items()}, seen)
-    run.name_sides(type(search).__name__, search._sides, search._keeps_settings)
+    keeps = search._keeps_settings, search._keeps_ranges
+    run.name_sides(type(search).__name__, search._sides, *keeps)
     search._dirty = None
 
 
@@ -467,7 +479,7 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
         domains = {
             name: changed.pop(name)
             for name in ("bounds", "arms")
-            if name in changed and search._takes_domain(name, changed)
+            if name in changed and search._replay is None and search._takes_domain(name, changed)
         }
         sets = {"arms", "queries", "targets"} - domains.keys() if of_sets else ()
         if any(not are_equal(getattr(search, each), getattr(own, each)) for each in sets):
@@ -486,12 +498,33 @@ def apply_set_params_and_warn(search: Any) -> None:
         return
     apply_set_params(search)
     run = search.run_
-    unwarned, run.unwarned = run.unwarned, []
+    others = other_spaces(search) if run.unwarned else []
+    unwarned, run.unwarned = [name for name in run.unwarned if name not in others], []
     if unwarned:
         warn(
             f"set during a run, {', '.join(unwarned)} will apply from the next fit on: the run "
             "keeps the values that it started with",
             ParameterWarning,
+        )
+
+
+def other_spaces(search: Any) -> list[str]:
+    """Return the parameters that were set during the run and would give it other queries."""
+    newest, own = search.run_.newest, vars(search.run_.params)
+    changed = [name for name in SPACE & newest.keys() if newest[name] is not own[name]]
+    return [name for name in changed if not search._has_queries_of(name, newest[name])]
+
+
+def check_space(search: Any) -> None:
+    """Raise ValueError if queries of the run may be outside the space that was set during it."""
+    others = sorted(other_spaces(search))
+    if others:
+        name = others[0]
+        raise ValueError(
+            f"{name} was set during the run, and this {type(search).__name__} cannot continue "
+            "there: fit(X, y) of the answers so far starts a search there, and "
+            f"set_params({name}=...) with the earlier value continues this one; got "
+            f"{name}={shorten_value(search.run_.newest[name])}"
         )
 
 
@@ -540,14 +573,15 @@ def ask(
     With ``another`` all of them are new. All have the values of the first on the sides ``shared``.
     """
     run = search.run_
+    check_space(search)
     asked = [] if another else list(filter(search._may_ask, run.asked))
     if context is not None:
         asked = [query for query in asked if np.array_equal(query.context, context)]
     if fixed is not None:
-        asked = [query for query in asked if fixed.items() <= query.params.items()]
+        asked = [query for query in asked if search._holds(query, fixed)]
     if shared:
         fixed = _held_at(asked[0], shared, fixed) if asked else fixed or {}
-        asked = [query for query in asked if fixed.items() <= query.params.items()]
+        asked = [query for query in asked if search._holds(query, fixed)]
     again, new = asked[:count], []
     if len(again) < count:
         new = commit(search, ask_more, search, count - len(again), context, fixed, shared)
@@ -739,7 +773,7 @@ def summary(search: Any, last: Any, rule: StopRule) -> RunResult[Any]:
     """Return the result of ``run`` after the query ``last``; ``rule`` defines its gap."""
     model, best = search._model, None
     if has_data(search):
-        context = as_coordinates(last.context) if search._contexts else None
+        context = as_coordinates(search._contexts.of(last)) if search._contexts else None
         best = search.recommend(context=context)
     result: RunResult[Any] = RunResult(
         x=best,

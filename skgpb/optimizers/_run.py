@@ -69,6 +69,12 @@ AT_START: frozenset[str] = frozenset(
 )
 
 
+#: Parameters that determine which queries there are.
+SPACE: frozenset[str] = frozenset(
+    {"arms", "bounds", "optimizers", "pool", "queries", "query_bounds"}
+)
+
+
 def check_parameters(estimator: Any) -> None:
     """Raise an error if a parameter has a value that is not accepted."""
     validate_params(estimator)
@@ -194,7 +200,7 @@ class Evaluations:
 
 def identity(query: Any) -> tuple[Any, str]:
     """Return a key of a query by which it differs from others at its coordinates in other boxes."""
-    return query, repr(query.settings) if query.has_names else ""
+    return query, repr(query.params) if query.has_names else ""
 
 
 class Run:
@@ -290,10 +296,14 @@ class Run:
         self.together: list[Any] | None = None
         self.names: list[str] | None = None
 
-    def name_sides(self, optimizer: str, sides: str, keeps_settings: bool) -> None:
+    def name_sides(
+        self, optimizer: str, sides: str, keeps_settings: bool, keeps_ranges: bool
+    ) -> None:
         """Set the names of the sides of all boxes; for the arguments see ``checked_space``."""
         own, space_of = self.params, partial(checked_space, optimizer=optimizer, sides=sides)
-        actions = space_of(own.bounds, "bounds", keeps_settings=keeps_settings)
+        actions = space_of(
+            own.bounds, "bounds", keeps_settings=keeps_settings, keeps_ranges=keeps_ranges
+        )
         contexts = space_of(own.context_bounds, "context_bounds")
         self.actions, self.context_space = actions, contexts
         self.query_space = space_of(vars(own).get("query_bounds"), "query_bounds")
@@ -379,7 +389,12 @@ class Run:
 
     def restated(self, query: Any) -> Any:
         """Return the present query for one from before the box changed; others unchanged."""
-        return self.moved.get(identity(query), query) if self.moved else query
+        if not self.moved:
+            return query
+        # A cell of now may be one from before the change as well, if the box is there again.
+        key = identity(query)
+        again = query in self.pending and key in map(identity, self.pending)
+        return query if again else self.moved.get(key, query)
 
     def told_queries(self) -> list[Any]:
         """Return the query of each answer."""

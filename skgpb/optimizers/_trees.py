@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from math import floor, log, pi
@@ -41,7 +41,7 @@ from skgpb.domains.partition import (
     deepest_level,
     points_per_axis,
 )
-from skgpb.domains.space import ParameterSpace, SeparateAxis
+from skgpb.domains.space import SAME, ParameterSpace, SeparateAxis
 from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.kernels._cell import CellKernel
@@ -53,6 +53,7 @@ from skgpb.optimizers._gaussian import BETA_CONSTRAINTS, GaussianProcessOptimize
 from skgpb.optimizers._places import SideLengths
 from skgpb.optimizers._run import checked_method
 from skgpb.optimizers._stopping import BEAM, Refined, asked_depth, over_regions
+from skgpb.optimizers.changed_box import change_box
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
@@ -628,7 +629,40 @@ def kernel_of_regions(
     return CellAverage(base, counts)
 
 
-class RegionSearch(GaussianProcessOptimizer[Q]):
+class ChangingBox(BaseBanditOptimizer[Q]):
+    """A search by regions of a box, which continues in another box of named sides.
+
+    It then begins with one region, the sides of now, and with the answers so far, which the model
+    keeps in a box that contains them.
+    """
+
+    _keeps_ranges = True
+    _way_to_hold = ". Until other bounds are set, set_params(bounds=...) with [value] holds a side"
+
+    @property
+    def _root(self) -> np.ndarray:
+        """The box (d, 2) of the sides of now, and of contexts."""
+        actions, n = self.run_.actions, self._n_context
+        if actions is None:
+            return self.bounds_
+        return np.concatenate([self.bounds_[:n], actions.box_of_now])
+
+    def _takes_domain(self, name: str, changed: Mapping[str, Any]) -> bool:
+        run = self.run_
+        # Counts of rows are of cells that another box does not have.
+        whole = run.actions is not None and not run.rows
+        return name == "bounds" and isinstance(changed[name], Mapping) and whole
+
+    def _change_domain(self, name: str, value: Any) -> None:
+        change_box(self, value)
+
+    def _may_ask(self, query: Any) -> bool:
+        low, high = self._root.T
+        (lower, upper), rounding = np.split(query.box, 2), SAME * (high - low)
+        return bool(((lower >= low - rounding) & (upper <= high + rounding)).all())
+
+
+class RegionSearch(ChangingBox[Q], GaussianProcessOptimizer[Q]):
     """A Gaussian-process search for the best region, possibly finer than the queries.
 
     The domain lists its present regions (``front``), and the finer regions inside them (``finer``).
@@ -989,7 +1023,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
             run.params.max_depth is not None and best.depth == self._finest_depth,
         )
         if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
-            warn_of_grid(self._model.process, domain, best, self.bounds_, run.space)
+            warn_of_grid(self._model.process, domain, best, domain.bounds, run.space)
         return best
 
     # -- state ------------------------------------------------------------------------------
@@ -997,7 +1031,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     def _begin(self) -> None:
         kernel, cutting = self._query_kernel(), self._cutting
         self.domain_: BoxPartition | PoolPartition = cutting.partition(
-            self.bounds_, self._resolved_depth(cutting, kernel)
+            self._root, self._resolved_depth(cutting, kernel)
         )
         self._tree = self.domain_.tree
         self._start_surrogate(kernel, self.domain_.row_set(0).shape[1])
@@ -1083,6 +1117,7 @@ def warn_of_grid(
     boxes = np.hstack([corners, corners + best.upper - best.lower])
     low, high = bounds.T
     inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
+    inside[0] = True  # the best cell, whatever its rounding
     mean, cov = gp.moments([domain.rows_of_box(box) for box in boxes[inside]], cov=True)
     var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
     if (mean - mean[0] > defaults.Z_SIGNIFICANT * np.sqrt(np.maximum(var, 0.0)))[1:].any():

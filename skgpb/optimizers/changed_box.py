@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains.arms import Arm, PointsQuery, Query
+from skgpb.domains.arms import Arm, PointsQuery, Query, Region
 from skgpb.domains.box import Box
-from skgpb.domains.space import ParameterSpace, wider_axis
+from skgpb.domains.space import Choice, ParameterSpace, SeparateAxis, wider_axis
+from skgpb.domains.value_ranges import reach
 from skgpb.optimizers._loop import Replay, adopt_state, rebuild
-from skgpb.optimizers._run import OF_QUERIES, Event, identity
-from skgpb.utils.validation import check_numbers
+from skgpb.optimizers._run import OF_QUERIES, SPACE, Event, identity
+from skgpb.utils.validation import SAME, check_numbers
 
 # Events that depend on the coordinates, and are repeated anew.
 LEARNING = ("learned", "unlearned")
@@ -50,7 +51,8 @@ def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> N
     run = search.run_
     parameters = {**run.parameters, **sets}
     # Its seed must not be drawn from the generator of the run.
-    there = restatement(type(search)(**{**parameters, "random_state": 0}).start(), run.space)
+    begun = type(search)(**{**parameters, "random_state": 0}).start()
+    there = restatement(begun, run.space, search.domain_)
     events = [event for event in map(there.event, run.events) if event is not None]
     replay = Replay(events, run.seed, times=run.times)
     twin, _ = rebuild(type(search), parameters, replay, lock=search._lock)
@@ -63,7 +65,7 @@ def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> N
     new.asked_again = set(map(there.query, run.asked_again))
     new.evaluations.batch = list(map(there.query, run.evaluations.batch))
     new.evaluations.arrived = run.evaluations.arrived
-    new.seen, new.unwarned = run.seen, run.unwarned
+    new.seen, new.unwarned = run.seen, [name for name in run.unwarned if name not in sets]
     adopt_state(search, twin)
 
 
@@ -74,8 +76,21 @@ def known_settings(search: Any) -> list[dict[str, Any]]:
         if kind == "fit":
             settings += map(run.space.setting, rest[0])
         elif kind in OF_QUERIES:
-            settings += rest[0].settings
+            query = rest[0]
+            settings += query.settings if len(query.points) == 1 else _settings_in(query, run.space)
     return settings
+
+
+def _settings_in(region: Query, space: ParameterSpace) -> list[dict[str, Any]]:
+    """Return settings that have all values of the points of a region, and of its corners."""
+    every = [
+        np.unique([*u, *reach(axis, *ends)])
+        for (_, axis), u, ends in zip(
+            space.axes, region.points.T, region.box.reshape(2, -1).T, strict=True
+        )
+    ]
+    last = max(map(len, every))
+    return [space.setting(np.array([u[min(i, len(u) - 1)] for u in every])) for i in range(last)]
 
 
 def box_with_earlier(
@@ -110,6 +125,10 @@ def box_with_earlier(
         axis = wider_axis(f"bounds[{name!r}]", side, given.get(name, side))
         if not all(axis.has(setting[name]) for setting in settings):
             earlier[name] = known[name]
+            if isinstance(axis, Choice) and not axis.ordered and isinstance(known[name], list):
+                # A region has values that are beside each other: those of now come first.
+                gone = [value for value in known[name] if not axis.has(value)]
+                earlier[name] = [*axis.values, *gone]
     return Box(box.sides, box.constraints, box.feasible, earlier)
 
 
@@ -122,39 +141,86 @@ class Restatement:
         A search over the new sides that has begun.
     before : ParameterSpace
         The sides of the run so far, with those of contexts.
+    earlier : ArmSet, Partition or Balls
+        The queries of the run so far.
     """
 
-    def __init__(self, search: Any, before: ParameterSpace) -> None:
-        self._domain, self._before = search.domain_, before
+    def __init__(self, search: Any, before: ParameterSpace, earlier: Any) -> None:
+        self._domain, self._earlier, self._before = search.domain_, earlier, before
         self._space: ParameterSpace = search.run_.space
 
-    def point(self, setting: Mapping[str, Any]) -> np.ndarray:
-        """Return the point (d,) of a setting of the run so far."""
-        return self._space.point(self._space.earlier_setting(setting))
+    def points(self, points: np.ndarray) -> np.ndarray:
+        """Return points (n, d) of the run so far as points of the new search."""
+        before, out = self._before, np.empty((len(points), self._space.n_axes))
+        given = {**self._space.earlier, **before.constants}
+        for i, (name, axis) in enumerate(self._space.axes):
+            if name in before.names:
+                number = before.names.index(name)
+                u, places = np.unique(points[:, number], return_inverse=True)
+                was = before.axes[number][1]
+                out[:, i] = np.array([axis.coordinate(was.value(each)) for each in u])[places]
+            else:
+                out[:, i] = axis.coordinate(given[name])
+        return out
 
     def query(self, query: Query) -> Query:
         """Return a query of the run so far as a query of the new search."""
-        points = np.array([self.point(setting) for setting in query.settings])
-        if not isinstance(query, Arm):
+        points = self.points(query.points)
+        there = self._region(query, points)
+        # A list may have the values in another order, or without some of them.
+        found, told = (np.unique(each, axis=0) for each in (there.points, points))
+        if found.shape != told.shape or not np.allclose(found, told, rtol=SAME, atol=SAME):
+            there = PointsQuery(points).with_names(self._space)
+        domain, before = self._domain, self._earlier
+        if isinstance(query, Arm) and domain.cost_group(there) != before.cost_group(query):
+            raise ValueError(
+                "bounds must keep the sizes of cells, such as their shares of a logarithmic side; "
+                f"{query!r} would have another size"
+            )
+        return there
+
+    def _region(self, query: Query, points: np.ndarray) -> Arm | PointsQuery:
+        """Return the arm or the region in the new box which should have the points (S, d)."""
+        is_arm = isinstance(query, Arm)
+        counts: Any = getattr(query, "spec", getattr(query, "counts", None))
+        if not is_arm and (len(points) == 1 or not isinstance(counts, tuple)):
             return PointsQuery(points).with_names(self._space)
-        domain, n = self._domain, query.n_context
-        there = domain.with_context(points[0, :n]) if n else domain
-        plain = there.layout.actions_layout.rows_of(points[:, n:])[0]
-        return there.placed_arm(plain).with_names(self._space)
+        low = high = points[0]
+        if isinstance(counts, tuple):
+            sides = zip(self._before.axes, *np.split(query.box, 2), strict=True)
+            ends = np.array([reach(axis, *each) for (_, axis), *each in sides]).T
+            low, high = self.points(ends)
+            for i, (_, axis) in enumerate(self._space.axes):
+                # A single value of a list is a point of an arm, and an interval of a cell.
+                if isinstance(axis, SeparateAxis) and not (is_arm and low[i] == high[i]):
+                    first, last = axis.run(low[i], low[i])[0], axis.run(high[i], high[i])[0]
+                    low[i], high[i] = axis.ends_of_run(first, last)
+        if isinstance(query, Arm):
+            n, layout = query.n_context, query.layout
+            there = self._domain.with_context(low[:n]) if n else self._domain
+            rows = [each[n:] for each in (low, high)][: 1 + layout.boxes]
+            more = layout.trailing_columns(query.descriptor[np.newaxis])[0]
+            return there.placed_arm(np.concatenate([*rows, more])).with_names(self._space)
+        along = dict(zip(self._before.names, counts, strict=True))
+        spread = tuple(along.get(name, 1) for name in self._space.names)
+        return Region(low, high, spread).with_names(self._space)
 
     def event(self, event: Event) -> Event | None:
         """Return an event of the run so far; None if it is of learning, which is repeated."""
         kind, *rest = event
         if kind in LEARNING:
             return None
+        if kind == "set":  # without a space that waited
+            left = {name: value for name, value in rest[0].items() if name not in SPACE}
+            return (kind, left) if left else None
         if kind == "fit":
-            X = [self.point(self._before.setting(x)) for x in rest[0]]
-            return kind, np.array(X), *rest[1:]
+            return kind, self.points(np.asarray(rest[0])), *rest[1:]
         if kind not in OF_QUERIES:
             return event
         if kind == "ask" and rest[1:]:  # the sides that were fixed
-            fixed, sides = rest[1], self._space.sides
-            rest[1:] = [{name: fixed[name] for name in sides if name in fixed}]
+            fixed, names = rest[1], self._space.names
+            left = {name: fixed[name] for name in names if name in fixed}
+            rest[1:] = [left] if left or not fixed else []
         return kind, self.query(rest[0]), *rest[1:]
 
 

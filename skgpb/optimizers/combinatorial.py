@@ -39,6 +39,7 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._feasibility import SuccessProbabilities, weight_by_success
 from skgpb.optimizers._feedback import is_free
 from skgpb.optimizers._inputs import AllocationInputs, Numbers, values_in_order
+from skgpb.optimizers._run import are_equal
 from skgpb.optimizers._sets import differs
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.optimizers.round import QueryTargetPosterior, Round
@@ -330,6 +331,9 @@ class AllocationPosterior(QueryTargetPosterior):
         return self.draws(n_draws, rng)
 
 
+# Parameters of the optimizer of a campaign that have its arms.
+ARMS = ("arms", "queries")
+
 # -- The bandit ------------------------------------------------------------------------------------
 
 #: Type of the answer of one campaign: a number, a text such as "12 of 300", or None for a failure.
@@ -465,10 +469,19 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
 
     def _members(self) -> list[tuple[str, Any]]:
         """Return the pairs (name, optimizer) of the parameter ``optimizers``, unchecked."""
-        return [
-            each if _is_named(each) else (f"campaign_{i}", each)
-            for i, each in enumerate(self.optimizers)
+        return named_members(self.optimizers)
+
+    def _has_queries_of(self, name: str, value: Any) -> bool:
+        if name != "optimizers":
+            return super()._has_queries_of(name, value)
+        both = [
+            [(label, getattr(each, kind, None)) for label, each in members for kind in ARMS]
+            for members in map(named_members, (value, self.run_.params.optimizers))
         ]
+        return len(both[0]) == len(both[1]) and all(
+            one[0] == other[0] and are_equal(one[1], other[1])
+            for one, other in zip(*both, strict=True)
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; if ``deep``, also ``name__parameter`` of each campaign.
@@ -1062,6 +1075,13 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         if len(self.optimizers_) == 1:
             mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
+
+
+def named_members(optimizers: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Return the pairs (name, optimizer) of the parameter ``optimizers``."""
+    return [
+        each if _is_named(each) else (f"campaign_{i}", each) for i, each in enumerate(optimizers)
+    ]
 
 
 def _is_named(member: Any) -> bool:

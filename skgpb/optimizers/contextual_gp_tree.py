@@ -41,6 +41,7 @@ from skgpb.optimizers._trees import (
     REGIONS,
     ROUNDING_OF_CELLS,
     AdaptiveTree,
+    ChangingBox,
     Constants,
     PriorOfPoints,
     cell_deviations,
@@ -77,7 +78,9 @@ class Score(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
+class ContextualGPTreeOptimizer(
+    ModelParameters, ChangingBox[ContextCell], AdaptiveTree[ContextCell]
+):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
     >>> import numpy as np
@@ -218,6 +221,9 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
 
     # -- the loop ---------------------------------------------------------------------------
 
+    def _may_ask(self, query: Any) -> bool:
+        return isinstance(query, ContextCell)  # not a region of an earlier box
+
     @overload
     def recommend(
         self,
@@ -285,7 +291,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         taken = {
             (query.depth, query.index)
             for query in run.pending
-            if np.array_equal(query.context, context)
+            if isinstance(query, ContextCell) and np.array_equal(query.context, context)
         }
         values = self._indices(self.domain_.relevant(context).tolist(), context, width)
         pending: dict[int, Score] = {}  # scores of the cells that are pending in this context
@@ -418,7 +424,7 @@ class ContextualGPTreeOptimizer(ModelParameters, AdaptiveTree[ContextCell]):
         )
         at_center = run.params.feedback != "integral" and max(counts) == 1
         joint = partition_of_box(
-            self.bounds_,
+            self._root,
             run.params.n_children,
             counts,
             at_center,

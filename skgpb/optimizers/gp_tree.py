@@ -269,7 +269,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         prior = self._point_kernel(self._model.process.kernel)
 
         def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
-            return sample_cells(self.bounds_, self._tree.n_children, depth, everywhere)
+            return sample_cells(self.domain_.bounds, self._tree.n_children, depth, everywhere)
 
         return cell_deviations(prior, cells, n)
 

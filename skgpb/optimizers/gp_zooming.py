@@ -223,7 +223,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         self._following = nan  # beta of the next round, set by the first answer
         d, counts = self.n_features_in_, None if own.feedback == "center" else self._counts()
         covering = EuclideanCovering(d) if own.metric == "euclidean" else ChebyshevCovering(d)
-        self.domain_: Balls = Balls(self.bounds_, covering, counts, run.space)
+        self.domain_: Balls = Balls(self._root, covering, counts, run.space)
         self._settled = self.domain_.depth
         prior = self._query_kernel()
         self._exponent = smoothness_exponent(PriorOfPoints(prior), self.bounds_)
@@ -242,7 +242,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             self._refine(t, beta)
         unlikely = self._shrink_failing_balls()
         posterior = self._model.fantasize(map(self.domain_.rows_of_query, run.pending)).posterior
-        pending = {query.index for query in run.pending}
+        pending = {query.index for query in run.pending if isinstance(query, Ball)}
         if len(pending - {-1}) == len(self.domain_):
             # Every ball is pending: shrink the best until a new ball is needed.
             while len(pending - {-1}) == len(self.domain_):
@@ -516,7 +516,12 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         return Bunch(**self.domain_.arrays())
 
     def _begin_checks(self) -> None:
-        run = self.run_
+        run, root = self.run_, self._root
+        if (root[:, 0] == root[:, 1]).any():
+            raise ValueError(
+                "bounds must have ranges for balls; a search by candidates or by a tree, such as "
+                f"GPTreeOptimizer, can hold a side, got {run.params.bounds!r}"
+            )
         if run.params.metric == "euclidean" and run.params.feedback != "center":
             raise ValueError(
                 "feedback must be 'center' with metric='euclidean', because its balls are not "

@@ -68,7 +68,7 @@ from skgpb.optimizers._feasibility import (
     outcomes_of_each,
     with_means,
 )
-from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets
+from skgpb.optimizers._feedback import Feedback, box_of_arms, box_of_sets, given_sets, is_free
 from skgpb.optimizers._files import restore, snapshot_of
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._goals import Front, GoalImprovement, Goals, checked_goals
@@ -1197,16 +1197,19 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     @property
     def _has_named_box(self) -> bool:
-        """True if queries are the points of a box with named sides."""
+        """True if queries and targets are points or cells anywhere in a box with named sides."""
         run = self.run_
-        return run.actions is not None and self._targets_are_queries and run.params.arms is None
+        own = run.params
+        free = all(each is None or is_free(each) for each in (own.queries, own.targets))
+        return run.actions is not None and own.arms is None and free
 
     def _takes_domain(self, name: str, changed: Mapping[str, Any]) -> bool:
         own = self.run_.params
         if name == "bounds":
             return isinstance(changed[name], Mapping) and self._has_named_box
         # Costs and noise variances of single arms are for the arms of the start.
-        numbers = [{**vars(own), **changed}[each] for each in ("cost", "alpha")]
+        every = (self.run_.parameters, vars(own), changed)
+        numbers = [given.get(each) for each in ("cost", "alpha") for given in every]
         both = own.arms is not None and changed[name] is not None
         return both and not any(map(differs, numbers))
 
@@ -1221,17 +1224,14 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
             return True
         return all(map(space.is_feasible, query.points[:, self._n_context :]))
 
-    def _suspect_answers(self, diagnosis: Diagnosis) -> list[int]:
-        places = super()._suspect_answers(diagnosis)
-        told = self.run_.told_queries() if places else []
-        return [place for place in places if self._may_ask(told[place])]
-
     def _check_fixed(self, fixed: Mapping[str, Any], shared: Collection[str]) -> None:
         actions = self.run_.actions
         if not self._has_named_box:
             super()._check_fixed(fixed, shared)
         assert actions is not None
-        self._sides_with(fixed)
+        sides = self._sides_with(fixed)
+        if not self._targets_are_queries:
+            replace(self._feedback, actions=sides).sets(self.run_.seed)  # cells may be too large
         if isinstance(shared, str) or not dict(actions.axes).keys() >= set(shared):
             raise ValueError(
                 "shared must be a list of names of sides with several values, of "
@@ -1327,7 +1327,7 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
                 f"{type(self).__name__}"
             )
         if run.actions is not None and not self._targets_are_queries:
-            check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__)
+            check_settings(run.actions, run.params.bounds, "bounds", type(self).__name__, True)
         if differs(run.params.alpha) and self._targets_are_queries and run.params.arms is None:
             raise ValueError(
                 f"alpha must be one number, or None, if queries are all points of a box; got "
@@ -1393,7 +1393,6 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
         return read_campaigns(run.params.earlier_campaigns or {}, run.space, self.bounds_, run.sign)
 
     def _settings_of_campaigns(self) -> list[dict[str, Any]]:
-        """Return the settings of all earlier campaigns, on the sides of now."""
         space = self.run_.space
         assert space is not None
         return [space.setting(x) for X, _ in self._answers_of_campaigns() for x in X]

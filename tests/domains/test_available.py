@@ -72,6 +72,7 @@ def test_everything_drawn_is_on_the_sides_of_now(seed):
             assert space.is_feasible(point), (name, setting)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_point_is_feasible_if_all_its_values_are_on_the_sides_of_now(seed):
     rng = np.random.default_rng([seed, 1])

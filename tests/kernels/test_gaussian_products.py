@@ -112,6 +112,11 @@ def test_cap_counts_terms():
         kernel = kernel + RBF(1.0)
     assert len(compile_gaussian_products(kernel, 1).weights) == MAX_TERMS
     assert compile_gaussian_products(kernel + RBF(1.0), 1) is None
+    several = RBF(0.1)
+    for length in range(1, 8):
+        several = several + RBF(float(length))
+    assert len(compile_gaussian_products(several**2, 1).weights) == 36
+    assert compile_gaussian_products(several**5, 1) is None  # 120 from the third power on
 
 
 def test_length_scales_must_fit_the_features():

@@ -87,6 +87,14 @@ def test_what_is_clipped_for_certain_keeps_the_narrowest_variance():
     np.testing.assert_allclose(variance, (0.5 * NARROWEST) ** 2, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_three_equal_points_at_an_end_may_be_clipped(n):
+    assert defaults.PILED_UP == 3
+    X = np.linspace(0.0, 1.0, 12)[:, None]
+    X[:n] = 0.0
+    assert np.isfinite(RidgeScatter(X, X + 1.0).faces).ravel().tolist() == [n == 3, False]
+
+
 @pytest.mark.parametrize("n", [4, 6])
 def test_of_a_thousand_pairs_more_than_a_few_must_be_equal_to_be_clipped(n):
     assert defaults.PILED_UP <= 4 < defaults.PILED_UP_SHARE * 1000 < 6

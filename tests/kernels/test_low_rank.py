@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb import GPOOOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import ApproximationWarning
-from skgpb.kernels import CellAverage, CellIntegral, LowRank
+from skgpb.kernels import CellAverage, CellIntegral, LowRank, low_rank
 from skgpb.kernels.evaluator import Functionals
 
 BASES = [RBF([0.3, 0.2]), 2.0 * Matern(0.3, nu=2.5), RBF(0.4) + 0.5 * RationalQuadratic(0.5)]
@@ -168,6 +168,16 @@ def test_the_posterior_of_pool_cells_equals_the_exact_one():
     assert_allclose(
         again.process_.posterior.tracked_mean(), ours.process_.posterior.tracked_mean(), atol=1e-12
     )
+
+
+def test_sums_over_runs_that_several_blocks_share_are_those_in_one(monkeypatch):
+    features, rng = LowRank(RBF(0.5), pool_of(100), 1e-4).feature_map(2), np.random.default_rng(0)
+    X, starts = rng.random((20, 2)), np.array([0, 1, 9, 10, 17])
+    means, (K, gradient) = features.means(X, starts), features.gram_gradient(X, starts)
+    monkeypatch.setattr(low_rank, "BLOCK_SIZE", 3 * features.n_features)
+    assert_allclose(features.means(X, starts), means, rtol=1e-10, atol=1e-12)
+    for found, expected in zip(features.gram_gradient(X, starts), (K, gradient), strict=True):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
 def test_functionals_keep_their_features_apart():

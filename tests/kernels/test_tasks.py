@@ -129,12 +129,19 @@ def test_a_regressor_learns_how_tasks_resemble_each_other():
         ({"W": [[1.0], [2.0, 3.0]]}, "W of Tasks must hold finite numbers"),
         ({"kappa": "own"}, "kappa of Tasks must be a finite number >= 0, .* got 'own'"),
         ({"kappa": -1.0}, "kappa of Tasks must be a finite number >= 0"),
+        ({"kappa": [0.1, np.nan]}, "kappa of Tasks must be a finite number >= 0"),
         ({"kappa": [1.0] * 3}, "or one for each of 2 tasks"),
     ],
 )
 def test_wrong_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         Tasks(RBF(), **settings)([[0.1, 0.0]])
+
+
+def test_gradients_are_those_of_one_set_of_rows():
+    kernel = Tasks(RBF())
+    with pytest.raises(ValueError, match="only with Y=None"):
+        kernel([[0.1, 0.0]], [[0.1, 1.0]], eval_gradient=True)
 
 
 @pytest.mark.parametrize("name", ["W_bounds", "kappa_bounds"])

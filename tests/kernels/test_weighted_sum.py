@@ -141,6 +141,14 @@ def test_wrong_settings_are_named(arguments, message):
         WeightedSum(RBF(), *arguments).queries(["north"])
 
 
+@pytest.mark.parametrize("n", [5, 6])
+def test_five_names_are_listed(n):
+    kernel = WeightedSum(RBF(), X[:n], list("abcdef")[:n])
+    more = ", \\.\\.\\." if n == 6 else ""
+    with pytest.raises(ValueError, match=rf"'a', 'b', 'c', 'd', 'e'{more}; got 'z'"):
+        kernel.queries(["z"])
+
+
 def test_wrong_rows_are_named():
     kernel = WeightedSum(RBF(), X, NAMES)
     with pytest.raises(ValueError, match="'north', 'south', 'west'; got 'east'"):

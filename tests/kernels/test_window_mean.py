@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from math import exp
 
 import numpy as np
 import pytest
@@ -448,6 +449,29 @@ def test_covariances_in_several_blocks_are_those_of_one(base, monkeypatch):
     K = kernel(E, F)
     monkeypatch.setattr(window_mean, "BLOCK_SIZE", 2 * len(F))
     assert_allclose(kernel(E, F), K, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+@pytest.mark.parametrize("ratio", [0.4, 3.0])
+def test_the_error_of_a_rule_is_that_of_three_covariances(ratio, n):
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n)
+    y, weights = ratio * nodes, weights / weights.sum()
+    far, wider = 2.0 * max(1.0, ratio), 1.0 + ratio**2
+    errors = [
+        weights @ np.exp(-0.5 * (y[:, None] - y) ** 2) @ weights - (1.0 + 2.0 * ratio**2) ** -0.5,
+        *(weights @ np.exp(-0.5 * (y - x) ** 2) - exp(-0.5 * x * x / wider) * wider**-0.5
+          for x in (0.0, far)),
+    ]  # fmt: skip
+    assert_allclose(window_mean.rule_error("gaussian", ratio, n), np.abs(errors).max())
+
+
+@pytest.mark.parametrize("window", ["gaussian", "uniform"])
+def test_gradients_of_points_beside_windows_of_a_mixture_are_those_of_the_base(window):
+    kernel = WindowMean(RationalQuadratic(0.3, 0.7), 0.1, window=window, tolerance=1e-4)
+    points = np.array([[0.1], [0.4], [0.8]])
+    rows = np.vstack([kernel.queries(points[:1]), kernel.points(points)])
+    _, gradient = kernel(rows, eval_gradient=True)
+    assert_allclose(gradient[1:, 1:], kernel.base(points, eval_gradient=True)[1], rtol=1e-10)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -15,7 +15,7 @@ from skgpb import (
     KGOptimizer,
     MESOptimizer,
 )
-from skgpb.exceptions import AllPendingError, ParameterWarning
+from skgpb.exceptions import AllPendingError
 from skgpb.kernels import CellAverage
 
 ARMS = np.random.default_rng(0).random((12, 2))
@@ -134,21 +134,55 @@ def test_a_change_that_is_refused_changes_nothing(arms, message):
     assert opt.ask() == twin.ask()
 
 
-def test_arms_with_costs_of_their_own_wait_for_the_next_fit():
-    opt = played(GPUCBOptimizer, 3, cost=np.arange(1, 13))
-    opt.set_params(arms=ARMS[:6], cost=np.arange(1, 7))
-    with pytest.warns(ParameterWarning, match="arms, cost will apply from the next fit on"):
-        opt.ask()
+@pytest.mark.parametrize("parameter", ["cost", "alpha"])
+def test_arms_with_numbers_of_their_own_are_refused_until_they_are_back(parameter):
+    """The numbers are given by position, and those of arms that left are nowhere."""
+    numbers = np.linspace(0.01, 0.12, 12)
+    opt, twin = (played(GPUCBOptimizer, 3, **{parameter: numbers}) for _ in range(2))
+    for changed in (
+        {"arms": ARMS[:6]},
+        {"arms": ARMS[::-1]},
+        {"arms": ARMS[:6], parameter: numbers[:6]},
+        {"arms": ARMS[:6], parameter: None},
+    ):
+        opt.set_params(**changed)
+        for each in cases.copies(opt):
+            with pytest.raises(ValueError, match=r"arms was set during the run, .* fit\(X, y\)"):
+                each.ask()
+        opt.set_params(arms=ARMS, **{parameter: numbers})
+        assert opt.ask() == twin.ask()
+    with pytest.raises(ValueError, match=f"{parameter} must have one finite number"):
+        opt.set_params(**{parameter: numbers[:6]})
+    assert opt.ask() == twin.ask()
 
 
-def test_campaigns_wait_for_the_next_fit():
+def test_answers_to_arms_that_left_have_their_cost():
+    opt = played(GPUCBOptimizer, 13)
+    opt.set_params(arms=ARMS[6:])
+    assert opt.spent_ == 13.0
+    assert [each.spent_ for each in cases.copies(opt)] == [13.0] * 4
+
+
+def test_campaigns_are_refused_until_they_are_back():
     arms = np.linspace(0, 1, 4)[:, np.newaxis]
-    bandit = CombinatorialBandit([GPUCBOptimizer(arms=arms) for _ in range(2)], budget=1.5)
-    query = bandit.ask()
-    bandit.tell(query, [1.0, 2.0])
-    bandit.set_params(optimizers=[GPUCBOptimizer(arms=arms[:2]) for _ in range(2)])
-    with pytest.warns(ParameterWarning, match="optimizers will apply from the next fit on"):
-        bandit.ask()
+    campaigns = [GPUCBOptimizer(arms=arms, random_state=i) for i in range(2)]
+    bandit, twin = (CombinatorialBandit(campaigns, budget=1.5, random_state=0) for _ in range(2))
+    for each in (bandit, twin):
+        each.tell(each.ask(), [1.0, 2.0])
+    for changed in (
+        [GPUCBOptimizer(arms=arms[:2]) for _ in range(2)],  # arms that are not available
+        campaigns[:1],  # a campaign that is not
+        [*campaigns, campaigns[0]],  # a new one
+        [("a", campaigns[0]), ("b", campaigns[1])],
+    ):
+        bandit.set_params(optimizers=changed)
+        for each in cases.copies(bandit):
+            with pytest.raises(
+                ValueError, match=r"optimizers was set during the run, .* fit\(X, y"
+            ):
+                each.ask()
+        bandit.set_params(optimizers=campaigns)
+        assert bandit.ask() == twin.ask()
 
 
 def test_earlier_arms_need_arms_of_as_many_columns():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform
 
-from skgpb import EIOptimizer, GPOOOptimizer, GPTSOptimizer, GPUCBOptimizer
+from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.domains import Box, Steps
-from skgpb.exceptions import ParameterWarning, PendingWarning
+from skgpb.exceptions import PendingWarning
 
 pytestmark = pytest.mark.one_in(4)
 
@@ -210,18 +210,6 @@ def test_a_change_that_is_refused_changes_nothing():
     assert opt.ask() == twin.ask()
 
 
-def test_searches_of_other_kinds_read_the_box_at_their_start():
-    for opt in (
-        GPOOOptimizer(bounds={"heat": (20, 90)}, random_state=0),
-        GPUCBOptimizer(bounds=[(20, 90)], random_state=0),
-    ):
-        query = opt.ask()
-        opt.tell(query, 1.0)
-        opt.set_params(bounds={"heat": (30, 60)})
-        with pytest.warns(ParameterWarning, match="bounds will apply from the next fit on"):
-            opt.ask()
-
-
 @pytest.mark.parametrize("cls", CLASSES)
 def test_sides_are_held_for_a_query(cls):
     box = Box({**SIDES, "load": loguniform(1e-4, 1)}, "heat + minutes <= 130")
@@ -264,16 +252,6 @@ def test_sides_that_cannot_be_held_are_refused():
         with pytest.raises(ValueError, match=message):
             opt.ask(fixed=fixed)
         assert opt._events == events
-
-
-def test_only_searches_of_named_sides_can_hold_one():
-    for opt in (
-        GPOOOptimizer(bounds={"heat": (20, 90)}),
-        GPUCBOptimizer(bounds=[(20, 90)]),
-        GPUCBOptimizer(arms=[[1.0], [2.0]]),
-    ):
-        with pytest.raises(ValueError, match="fixed is for searches by candidates of a box"):
-            opt.ask(fixed={"heat": 30})
 
 
 def test_the_result_names_no_query_that_cannot_be_asked_now():

@@ -335,7 +335,7 @@ class Plan:
 
     def convert_events(self, other: Plan) -> list[Any]:
         """Return the events of the run for a plan with other sides; None for those of learning."""
-        there = Restatement(other.optimizer, self.space)
+        there = Restatement(other.optimizer, self.space, self.optimizer.domain_)
         known = set(other.optimizer.get_params(deep=False)) - {"bounds", "limits", "cost"}
         events: list[Any] = []
         for event in self.events:
