@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.calibration [--runs 200] [--seed 0] [--searches best] [--laws rbf]
 [--dimensions 1] [--noises 5] [--answers 20 50] [--scatter-differs] [--limits number yes]
-[--at-least 90] [--n-jobs 1] [--output DIR]``
+[--at-least 90] [--windows kg cmes] [--n-jobs 1] [--output DIR]``
 
 A search that is told nothing but the bounds plays a function that is not drawn from its own prior.
 After some numbers of answers three of its intervals are compared with the truth: that of the query
@@ -33,8 +33,11 @@ the share of these that keep it, for eleven ranges of the probability. A second 
 no setting within the limit is better than the recommendation by more than the gap, the gap and how
 much better one is, and the gain of ten more answers, in per cent of the range of the function.
 
-With ``--windows`` KG asks windows of two sizes in a box, to find the best of the smaller ones, on
-one to four hills of 0.3 to 3 windows. The table has the gaps that hold, and the gaps.
+With ``--windows`` searches ask averages of one to four hills of 0.3 to 3 windows: KG and IDS
+windows of two sizes, to find the best of the smaller ones, CMES a blur of 0.05, and CMETS and GPOO
+cells. The table has how often no average of the width that ``resolution`` names is better than
+that of the recommendation by more than the gap, the gaps, and how much better one is, in per cent
+of the range.
 """
 
 from __future__ import annotations
@@ -57,7 +60,15 @@ from benchmarks._common import (
     replicate,
     write_csv,
 )
-from skgpb import CMESOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
+from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    EIOptimizer,
+    GPOOOptimizer,
+    GPUCBOptimizer,
+    IDSOptimizer,
+    KGOptimizer,
+)
 from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
 from skgpb.lab.experiments.judge import smallest_region_depth
@@ -84,8 +95,10 @@ ENTRIES, APART = {"entry": tuple("abcdef"), "other": tuple("vwxyz")}, 0.4
 N_LISTS = {"lists": 1, "pairs": 2}
 #: Standard deviation of the blur of CMES, and the points that stand for it.
 BLUR, N_BLUR = 0.1, 64
-#: Sides of windows, the smaller one of the targets; points within one, and places, along a side.
-WINDOWS, N_WITHIN, N_WINDOWS = (0.15, 0.4), 10, 30
+#: Sides of windows, the smaller one of the targets; the square root of places along a line.
+WINDOWS, N_WINDOWS = (0.15, 0.4), 30
+#: Searches whose answers are averages over windows, blurs, or regions.
+WINDOW_SEARCHES = ("kg", "ids", "cmes", "cmets", "gpoo")
 #: What is asked of a cell: truths within intervals in per cent, and lengths in those of known laws.
 LEAST, LONGEST = 92.0, 1.5
 #: What is known after some answers, in this order.
@@ -408,52 +421,106 @@ def play_limited(told: str, law: str, noise: float, n: int, d: int, seed: int) -
     return np.vstack([said, np.array([gap, gain]) / value.range])
 
 
-def play_windows(noise: float, n: int, d: int, seed: int) -> np.ndarray:
-    """Return the gap and how much better the best window is, as shares of the range."""
+class Hills:
+    """One to four hills, whose averages over boxes and Gaussian windows are known exactly.
+
+    Their deviations are 0.3 to 3 times ``width``.
+    """
+
+    def __init__(self, width: float, d: int, rng: np.random.Generator) -> None:
+        self._centers = rng.random((int(rng.integers(1, 5)), d))
+        self._heights = rng.uniform(0.4, 1.0, len(self._centers))
+        self._widths = width * np.exp(rng.uniform(*np.log([0.3, 3.0]), len(self._centers)))
+
+    def boxes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """Averages (n,) over boxes with corners (n, d)."""
+        width = self._widths[:, np.newaxis]
+        ends = [norm.cdf((end[:, np.newaxis] - self._centers) / width) for end in (lower, upper)]
+        mass = (2.0 * np.pi) ** 0.5 * width * (ends[1] - ends[0])
+        return (mass / (upper - lower)[:, np.newaxis]).prod(axis=2) @ self._heights
+
+    def windows(self, center: np.ndarray, std: Any) -> np.ndarray:
+        """Averages (n,) over Gaussian windows; a deviation of 0 stands for a point."""
+        variance = self._widths[:, np.newaxis] ** 2 + np.full(center.shape[1], std) ** 2
+        far = ((center[:, np.newaxis] - self._centers) ** 2 / variance).sum(axis=2)
+        damped = self._widths[:, np.newaxis] / np.sqrt(variance)
+        return np.exp(-0.5 * far) @ (self._heights * damped.prod(axis=1))
+
+
+def search_of_windows(search: str, d: int, seed: int) -> tuple[Any, float]:
+    """Return a search, and the deviation of a Gaussian window as wide as its narrowest windows."""
+    shared: Any = {"bounds": [(0.0, 1.0)] * d, "random_state": seed}
+    if search in ("kg", "ids"):
+        sizes = {"queries": Cells(list(WINDOWS)), "targets": Cells(WINDOWS[0])}
+        return {"kg": KGOptimizer, "ids": IDSOptimizer}[search](**sizes, **shared), 0.4 * WINDOWS[0]
+    if search == "cmes":
+        return CMESOptimizer(conditional=WindowMean(scale=BLUR / 2.0), **shared), BLUR / 2.0
+    # Cells of a sixteenth of a line, or of an eighth of each side of a square.
+    depth = 5 - d
+    if search == "cmets":
+        return CMETSOptimizer(max_depth=depth, **shared), 0.4 * 0.5**depth
+    return GPOOOptimizer(**shared), 0.4 * 0.5**depth
+
+
+def compared(search: str, optimizer: Any, hills: Hills) -> tuple[np.ndarray, np.ndarray]:
+    """Return all averages that a gap compares, and that of the recommendation, shape (1,)."""
+    best, d = optimizer.recommend(), optimizer.n_features_in_
+    at = np.linspace(0.0, 1.0, N_WINDOWS**2 + 1 if d == 1 else 3 * N_WINDOWS + 1)
+    places = np.stack(np.meshgrid(*[at] * d), axis=-1).reshape(-1, d)
+    if search in ("kg", "ids"):
+        side = WINDOWS[0]
+        lower = places * (1.0 - side)
+        return hills.boxes(lower, lower + side), hills.boxes(*np.split(best.box[np.newaxis], 2, 1))
+    if search == "cmes":
+        blur = optimizer._blur()
+        return hills.windows(places, blur), hills.windows(best[np.newaxis], blur)
+    depth, domain = optimizer._asked_depth(), optimizer.domain_
+    if search == "cmets":
+        cells = [domain.cell((depth, number)) for number in range(domain.n_parts**depth)]
+    else:
+        cells = [domain.cell_at(depth, number) for number in range(2**depth)]
+    every = np.array([answer_of(search, cell, hills) for cell in cells])
+    x = best if search == "cmets" else best.center
+    return every, every[[((cell.lower <= x) & (x <= cell.upper)).all() for cell in cells]][:1]
+
+
+def answer_of(search: str, query: Any, hills: Hills) -> float:
+    """Return the average that a query observes, without noise."""
+    if search == "cmes":
+        return float(hills.windows(query.points, BLUR / 2.0)[0])
+    if search == "gpoo":  # the representatives of a cell
+        return float(hills.windows(query.points, 0.0).mean())
+    return float(hills.boxes(*np.split(query.box[np.newaxis], 2, 1))[0])
+
+
+def play_windows(search: str, noise: float, n: int, d: int, seed: int) -> np.ndarray:
+    """Return the gap and how much better the best average is, as shares of the range."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([seed, d, int(10 * noise)])
-    side = WINDOWS[0]
-    centers = rng.random((int(rng.integers(1, 5)), d))
-    heights = rng.uniform(0.4, 1.0, len(centers))
-    widths = 0.4 * side * np.exp(rng.uniform(np.log(0.3), np.log(3.0), len(centers)))
-    part = (np.arange(N_WITHIN) + 0.5) / N_WITHIN
-    within = np.stack(np.meshgrid(*[part] * d), axis=-1).reshape(-1, d)
-
-    def average(lower: np.ndarray, sides: Any) -> float:
-        far = np.linalg.norm((lower + sides * within)[:, np.newaxis] - centers, axis=2) / widths
-        return float((np.exp(-0.5 * far**2) @ heights).mean())
-
-    at = np.linspace(0.0, 1.0 - side, N_WINDOWS if d > 1 else N_WINDOWS**2)
-    corners = np.stack(np.meshgrid(*[at] * d), axis=-1).reshape(-1, d)
-    every = np.array([average(corner, side) for corner in corners])
-    span = float(np.ptp(every))
-    optimizer = KGOptimizer(
-        queries=Cells(list(WINDOWS)),
-        targets=Cells(side),
-        bounds=[(0.0, 1.0)] * d,
-        random_state=seed,
-    )
+    optimizer, width = search_of_windows(search, d, seed)
+    hills = Hills(width, d, rng)
+    span = float(np.ptp(hills.windows(rng.random((N_RANGE, d)), width)))
     for _ in range(n):
         query = optimizer.ask()
-        answer = average(query.lower, query.upper - query.lower)
-        optimizer.tell(query, answer + 0.01 * noise * span * rng.normal())
-    best = optimizer.recommend()
-    loss = max(0.0, every.max() - average(best.lower, best.upper - best.lower))
-    return np.array([optimizer.gap(), loss]) / span
+        answer = answer_of(search, query, hills) + 0.01 * noise * span * rng.normal()
+        optimizer.tell(query, answer)
+    every, best = compared(search, optimizer, hills)
+    return np.array([optimizer.gap(), max(0.0, float(every.max() - best[0]))]) / span
 
 
 def print_windows(options: Any, seeds: range) -> None:
-    """Print gaps between windows, and write them."""
+    """Print gaps between averages, and write them."""
     cells = [
-        (noise, n, d)
+        (search, noise, n, d)
+        for search in options.windows or WINDOW_SEARCHES
         for noise in options.noises
         for n in options.answers
         for d in options.dimensions
     ]
     each = replicate(play_windows, cells, seeds, options.n_jobs)
     labelled = [
-        (f"d = {d}, noise {noise:g} %, {n} answers", runs)
-        for (noise, n, d), runs in zip(cells, each, strict=True)
+        (f"{search}, d = {d}, noise {noise:g} %, {n} answers", runs)
+        for (search, noise, n, d), runs in zip(cells, each, strict=True)
     ]
     rows = []
     for label, runs in [*labelled, ("all of these", np.concatenate(each))]:
@@ -462,12 +529,12 @@ def print_windows(options: Any, seeds: range) -> None:
         sizes = [f"{each:.1f}" for each in (held, np.median(gap), gap.mean(), loss.mean())]
         rows.append((label, [str(len(gap)), *sizes]))
     header = ["known", "within gap", "gap, median", "mean", "loss"]
-    title = f"gaps between windows that hold, and gaps and losses in %, {options.runs} runs"
+    title = f"gaps between averages that hold, and gaps and losses in %, {options.runs} runs"
     print(format_table(f"{title}, seed {options.seed}", header, rows), end="\n\n", flush=True)
     path = options.output / "calibration_windows.csv"
     write_csv(
         path,
-        ["noise", "n", "d", "seed", "gap", "loss"],
+        ["search", "noise", "n", "d", "seed", "gap", "loss"],
         [
             (*cell, seed, *run)
             for cell, runs in zip(cells, each, strict=True)
@@ -657,12 +724,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--limits", nargs="+", choices=TOLD, help="play limits instead, told in these ways"
     )
-    parser.add_argument("--windows", action="store_true", help="play windows instead")
+    parser.add_argument(
+        "--windows", nargs="*", choices=WINDOW_SEARCHES, help="play windows instead; default all"
+    )
     options = parser.parse_args(arguments)
     if "pairs" in options.searches and not set(options.laws) <= {*SMOOTHNESS}:
         parser.error(f"pairs of lists need laws of processes: {' '.join(SMOOTHNESS)}")
     counts, seeds = tuple(sorted(options.answers)), range(options.seed, options.seed + options.runs)
-    if options.limits or options.windows:
+    if options.limits or options.windows is not None:
         (print_limits if options.limits else print_windows)(options, seeds)
         return 0
     played = [

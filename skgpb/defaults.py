@@ -293,6 +293,8 @@ MAX_OUTLIERS_AT_ONCE = 4
 GAP_DELTA = 0.05
 # Prior deviation of f for a gap between cells of given sizes, as a multiple of the learned one.
 GAP_DEVIATION = 1.5
+# Share of the regions of a level that must have been asked for a gap between regions so small.
+ASKED_SHARE = 0.75
 # Factor of the number of answers from one check of Stop to the next.
 STOP_GROWTH = 1.1
 # Number of answers before the first check of learned models, in up to two dimensions (D-G12).

@@ -147,6 +147,7 @@ OTHER: dict[str, Any] = {
     # when to stop
     "GAP_DELTA": 0.2,
     "GAP_DEVIATION": 1.0,
+    "ASKED_SHARE": 0.25,
     "STOP_GROWTH": 1.3,
     "FIRST_STOP": 10,
     "POSTERIOR_SHARE": 0.5,

@@ -786,11 +786,15 @@ class BaseBanditOptimizer(
         """True if :meth:`gap` can compare the recommendation with its alternatives."""
         return self._compares and not self._contexts
 
+    def _gap_averages(self) -> str:
+        """Averages that :meth:`gap` compares, as text; empty if it compares the targets."""
+        return ""
+
     @locked
     def gap(self, delta: float | None = None, *, bound: str = "draws") -> float:
         """Return an upper bound on the loss of the recommendation, in units of the reward.
 
-        The loss is the value of the best target minus that of the recommendation.
+        The loss is the best value, or average (:ref:`stopping`), minus that of the recommendation.
 
         Parameters
         ----------

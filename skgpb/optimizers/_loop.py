@@ -783,6 +783,7 @@ def summary(search: Any, last: Any, rule: StopRule) -> RunResult[Any]:
         model={} if model is None else model.describe() | search._prediction_note(best),
         limits=[] if best is None else search._limits_at(best),
         front=search._known_front(),
+        resolution=search._gap_averages() if best is not None and search._can_bound_gap else "",
     )
     return result.with_gap((lambda: nan) if best is None else rule.gap_function(search, best))
 

@@ -645,6 +645,9 @@ class RunResult(OptimizeResult, Generic[X]):
         Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
         with probability 1 - delta, with the delta and the bound of ``stop``, or else with 0.95. It
         is computed from the state in which the run ended, by draws when it is first read.
+    resolution : str
+        Averages that ``gap`` compares, such as "averaged over regions of 1/16 of the space", and
+        nothing narrower. Empty if it compares the targets themselves.
     """
 
     x: X
@@ -658,6 +661,7 @@ class RunResult(OptimizeResult, Generic[X]):
     limits: list[dict[str, Any]]
     front: Any
     gap: float
+    resolution: str
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
         """Return this result, with the function that computes its gap."""
@@ -682,7 +686,9 @@ class RunResult(OptimizeResult, Generic[X]):
         rewards = np.asarray(self.history["reward"], dtype=np.float64)
         lines = [("recommended", repr(self.x)), ("estimated mean", f"{self.fun:.6g}")]
         if "compute" in vars(self) or "gap" in self:
-            lines += [("best is at most", f"{self.gap:.3g} better")] * bool(np.isfinite(self.gap))
+            over = f", {self.resolution}" if self.get("resolution") else ""
+            better = f"{self.gap:.3g} better{over}"
+            lines += [("best is at most", better)] * bool(np.isfinite(self.gap))
         failed = f", {self.nfail} of them failed" if self.nfail else ""
         lines.append(("evaluations", f"{self.nfev}{failed}"))
         n_answers = self.nfev - self.nfail

@@ -18,7 +18,8 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import floor, inf, log, nan, pi
@@ -286,7 +287,9 @@ class Stop(StopRule):
             if self.bound == "interval":
                 return self.message if comparison.interval_gap() <= self.epsilon else ""
             rng = gap_rng(run.seed, run.n_told)
-        return self.message if comparison.is_within(self.epsilon, risks, rng) else ""
+            over = optimizer._gap_averages()
+        within = comparison.is_within(self.epsilon, risks, rng)
+        return f"{self.message}{f', {over}' * bool(over)}" if within else ""
 
     def gap_function(self, optimizer: Any, best: Any) -> Callable[[], float]:
         """Return a function that computes the gap with the delta and the bound of this rule.
@@ -463,6 +466,9 @@ class Comparison(ABC):
         self._gp, self._best, self._widths, self._models = gp, best, widths, models
         self._limits = limits
         self.keeps_limits: bool = keeps_limits
+        # With coarse answers only averages are compared; Stop also waits for this comparison of
+        # the targets themselves, so that it does not end a run that still resolves them.
+        self.finest: Comparison | None = None
 
     @abstractmethod
     def row_sets(self) -> list[np.ndarray]:
@@ -508,6 +514,8 @@ class Comparison(ABC):
     ) -> bool:
         """Return whether the gap is at most epsilon, for ``risks`` by :meth:`Stop.risks`."""
         if not self.keeps_limits or self.is_refuted(epsilon, risks[0]):
+            return False
+        if self.finest is not None and not self.finest.is_within(epsilon, risks, rng):
             return False
         if not self().is_within(epsilon, *risks, rng):
             return False
@@ -569,22 +577,30 @@ class Rivals(Comparison):
         """Return each row of a rival as a set, and last the rows of the recommendation."""
         return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
 
+    def over(self, averages: Callable[[np.ndarray], np.ndarray]) -> Rivals:
+        """Return the comparison of averages, by a function of the rows of targets."""
+        found = copy(self)
+        found._rows, found._best, found.finest = averages(self._rows), averages(self._best), self
+        return found
+
 
 class Refined(Comparison):
     """Comparison with the regions of a domain and with finer ones inside them."""
 
     def __init__(self, domain: Any, finest_depth: int, *parts: Any) -> None:
         super().__init__(*parts)
-        self._domain, self._finest_depth = domain, finest_depth
+        self._domain, self.finest_depth = domain, finest_depth
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:
         """Return whether a tracked region is more than epsilon better with probability > delta."""
+        if self.finest is not None:  # tracked regions may be finer than the compared ones
+            return False
         beside = SuboptimalityGap.from_marginals(self._gp, self._best)
         return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
 
     def row_sets(self) -> list[np.ndarray]:
         """Refine all regions until there are MANY_REGIONS, then the BEAM best; return all."""
-        regions, finest_depth = self._domain.copy(), self._finest_depth
+        regions, finest_depth = self._domain.copy(), self.finest_depth
         front, row_sets = regions.front(finest_depth), []
         while front:
             new = [regions.row_set(each) for each in front]
@@ -624,6 +640,36 @@ def comparison_of(search: Any, best: Any) -> Comparison | None:
     model = search._model
     is_assumed = model is not None and model.prior is not None and model.diagnosis.shows_nothing
     return None if is_assumed else search._comparison(best)
+
+
+def asked_depth(cells: Iterable[Any], n_children: int) -> int:
+    """Return the depth of the finest level of which most cells were asked, at least 1.
+
+    A cell counts if it, or a cell inside it, was asked.
+
+    Parameters
+    ----------
+    cells : iterable of Cell or IndirectCell
+        The asked cells.
+    n_children : int
+        Number of children of a cell.
+    """
+    nodes, depth = {(cell.depth, cell.index) for cell in cells}, 0
+    while True:
+        at = {i // n_children ** (h - depth - 1) for h, i in nodes if h > depth}
+        if len(at) < defaults.ASKED_SHARE * n_children ** (depth + 1):
+            return max(1, depth)
+        depth += 1
+
+
+def over_regions(depth: int, n_children: int) -> str:
+    """Return the averages over cells of this depth as text."""
+    return f"averaged over regions of 1/{n_children**depth} of the space"
+
+
+def over_windows(sides: np.ndarray) -> str:
+    """Return the averages over windows with these sides (d,) as text."""
+    return f"averaged over windows of {' x '.join(f'{side:.3g}' for side in sides.tolist())}"
 
 
 def gap_rng(seed: Any, n_told: int) -> np.random.Generator:

@@ -52,7 +52,7 @@ from skgpb.optimizers._feasibility import SuccessProbabilities
 from skgpb.optimizers._gaussian import BETA_CONSTRAINTS, GaussianProcessOptimizer, ModelParameters
 from skgpb.optimizers._places import SideLengths
 from skgpb.optimizers._run import checked_method
-from skgpb.optimizers._stopping import BEAM, Refined
+from skgpb.optimizers._stopping import BEAM, Refined, asked_depth, over_regions
 from skgpb.optimizers.changed_box import change_box
 from skgpb.surrogate.gaussian_process import GaussianProcess, Moments
 from skgpb.surrogate.likelihood import default_kernel
@@ -979,6 +979,31 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
     @property
     def _finest_depth(self) -> int:
         return self.max_depth_ + 1
+
+    def _asked_depth(self) -> int | None:
+        """Depth of the finest cells that a gap compares; None if it compares all cells.
+
+        With a learned kernel nothing is known of f inside cells that were not asked.
+        """
+        if self._model.prior is None or self.feedback == "center":
+            return None
+        cells = [query for query in self.run_.told_queries() if isinstance(query, Cell)]
+        return asked_depth(cells, self._tree.n_children)
+
+    def _gap_averages(self) -> str:
+        depth = self._asked_depth()
+        return "" if depth is None else over_regions(depth, self._tree.n_children)
+
+    def _comparison(self, best: Any) -> Refined:
+        every, depth = super()._comparison(best), self._asked_depth()
+        if depth is None:
+            return every
+        if best.depth > depth:
+            number = best.index // self._tree.n_children ** (best.depth - depth)
+            best = self.domain_.cell_at(depth, number)
+        found = super()._comparison(best)
+        found.finest, found.finest_depth = every, depth
+        return found
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         slots = np.full(self._tree.n_nodes, -1)

@@ -205,7 +205,7 @@ class CMESOptimizer(MaxValueSearch[IndirectQuery], IndirectSearch):
 
     @property
     def _seeks_cells(self) -> bool:
-        return isinstance(self.run_.params.targets, Cells)
+        return isinstance(self._params.targets, Cells)
 
     def _make_targets(self, kernel: Kernel) -> PointSet:
         run = self.run_

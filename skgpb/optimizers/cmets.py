@@ -29,6 +29,7 @@ from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
+from skgpb.optimizers._stopping import asked_depth, over_regions
 from skgpb.optimizers.cmes import MaxValueSearch
 from skgpb.optimizers.indirect_search import IndirectParameters
 from skgpb.optimizers.round import Round
@@ -321,6 +322,23 @@ class CMETSOptimizer(MaxValueSearch[IndirectCell], IndirectParameters):
     def _observe(self, query: IndirectCell, reward: float, alpha: float) -> None:
         super()._observe(query, reward, alpha)
         self._cells.observe(query, self.update == "literal")
+
+    # -- the gap ----------------------------------------------------------------------------
+
+    def _asked_depth(self) -> int:
+        return asked_depth(self.run_.told_queries(), self.domain_.n_parts)
+
+    def _gap_averages(self) -> str:
+        return over_regions(self._asked_depth(), self.domain_.n_parts) if self._blur().any() else ""
+
+    def _average_rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of all cells of one depth, and of the one that is nearest to x."""
+        tree, depth = self.domain_, self._asked_depth()
+        cells = [tree.cell((depth, number)) for number in range(tree.n_parts**depth)]
+        rows = tree.kernel.rows_of_queries(np.array([cell.a for cell in cells]))
+        away = np.abs(rows[:, : x.shape[1]] - x) / np.ptp(self.bounds_, axis=1)
+        nearest = int(away.max(axis=1).argmin())
+        return rows, rows[nearest : nearest + 1]
 
     @property
     @locked

@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
+from scipy.spatial import cKDTree
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
@@ -43,7 +44,7 @@ from skgpb.optimizers._inputs import IndirectInputs, coordinates, points_of
 from skgpb.optimizers._loop import seed_of_run
 from skgpb.optimizers._run import AT_START, RunResult, history_table, own_copy
 from skgpb.optimizers._sets import PosteriorCache, QueryCosts
-from skgpb.optimizers._stopping import Rivals
+from skgpb.optimizers._stopping import Rivals, over_windows
 from skgpb.optimizers.round import Round
 from skgpb.optimizers.search import SetSearch
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
@@ -458,11 +459,51 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
 
     def _comparison(self, best: Any) -> Rivals:
         """Return the comparison of the recommendation with the targets of largest upper bounds."""
-        gp, n = self._model.process.copy(), len(self.targets_)
+        gp, x, n = self._model.process.copy(), np.atleast_2d(best), len(self.targets_)
         mean, std = (each[-n:] for each in gp.tracked_moments())
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
-        rows = self._functionals_at(np.atleast_2d(best))
-        return Rivals(self.targets_.rows[some], gp, rows, self._widths, self._model.possible(gp))
+        known = self._widths, self._model.possible(gp)
+        every = Rivals(self.targets_.rows[some], gp, self._functionals_at(x), *known)
+        if not self._gap_averages():
+            return every
+        rows, of_best = self._average_rows(x)
+        mean, std = gp.moments(rows, std=True)
+        some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
+        found = Rivals(rows[some], gp, of_best, *known)
+        found.finest = every
+        return found
+
+    def _blur(self) -> np.ndarray:
+        """Scale (d,) of the windows that a gap compares; 0 if it compares values of f.
+
+        With a learned kernel nothing is known of f inside windows, nor between them. So this is
+        the scale of the observed window nearest to a target, or the distance of its centre if that
+        is larger, for the target where it is largest.
+        """
+        kernel, n = self._model.process.kernel, len(self.bounds_)
+        if self._model.prior is None or not isinstance(kernel, WindowMean):
+            return np.zeros(n)
+        centers, scales = np.hsplit(self._model.process.observed.rows, [n])
+        if not np.median(scales, axis=0).any():
+            return np.zeros(n)
+        side = np.ptp(self.bounds_, axis=1)
+        away, nearest = cKDTree(centers / side).query(self.targets_.points / side, p=np.inf)
+        share = np.maximum(away, (scales / side).max(axis=1)[nearest])
+        return share.max() * side
+
+    def _gap_averages(self) -> str:
+        blur, window = self._blur(), self._model.process.kernel
+        if not blur.any():
+            return ""
+        if window.window == "uniform":
+            return over_windows(2.0 * blur)
+        return over_windows(blur).replace("of ", "of standard deviation ")
+
+    def _average_rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of windows around all targets, and around x (1, d)."""
+        points = np.concatenate([self.targets_.points, x])
+        rows = np.hstack([points, np.broadcast_to(self._blur(), points.shape)])
+        return rows[:-1], rows[-1:]
 
     @property
     @reading_log

@@ -46,6 +46,7 @@ from skgpb._core._ties import argmax_first, exceeds
 from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Box, Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
+from skgpb.domains.cells import SAME_SIZE
 from skgpb.domains.first_design import farthest
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LimitWarning
@@ -86,7 +87,7 @@ from skgpb.optimizers._sets import (
     best_answered_query,
     differs,
 )
-from skgpb.optimizers._stopping import Rivals
+from skgpb.optimizers._stopping import Rivals, over_windows
 from skgpb.optimizers.changed_box import change_arms, change_box
 from skgpb.optimizers.round import QueryTargetPosterior, Round
 from skgpb.surrogate.campaigns import (
@@ -1644,6 +1645,36 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _known_front(self, method: Any = None) -> Front | None:
         measured = self._has_goals and loop.has_data(self) and self._goals([]) is not None
         return self.front(method) if measured else None
+
+    def _sides_for_gap(self) -> np.ndarray | None:
+        """Sides (d,) of the narrowest observed windows; None if no target is narrower.
+
+        With a learned kernel nothing is known of f inside windows.
+        """
+        feedback = self._feedback
+        if not feedback.uses_default_kernel or feedback.n_tasks or self._n_context:
+            return None
+        rows = self._model.process.observed.rows, self.targets_.rows
+        asked, sides = ((b - a).min(axis=0) for a, b in map(self.targets_.layout.corners, rows))
+        return asked if (asked - sides > SAME_SIZE * np.ptp(self.bounds_, axis=1)).any() else None
+
+    def _gap_averages(self) -> str:
+        sides = self._sides_for_gap()
+        return "" if sides is None else over_windows(sides)
+
+    def _comparison(self, best: Any) -> Rivals:
+        every, sides = super()._comparison(best), self._sides_for_gap()
+        if sides is None:
+            return every
+        low, high = self.bounds_.T
+
+        def widened(rows: np.ndarray) -> np.ndarray:
+            lower, upper = self.targets_.layout.corners(rows)
+            half = 0.5 * np.maximum(upper - lower, sides)
+            center = np.clip(0.5 * (lower + upper), low + half, high - half)
+            return np.hstack([center - half, center + half])
+
+        return every.over(widened)
 
     @property
     def _can_bound_gap(self) -> bool:

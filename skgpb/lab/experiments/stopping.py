@@ -54,6 +54,8 @@ class Outlook:
     keeps_limits : bool or None, default=None
         Whether the recommendation is known to keep all limits; if not, ``gap`` and ``gain`` are
         None. None without limits.
+    averages : str, default=""
+        Averages that ``gap`` compares, as text; empty if it compares settings.
     """
 
     gap: float | None
@@ -64,6 +66,7 @@ class Outlook:
     learned: bool
     is_known: bool
     keeps_limits: bool | None = None
+    averages: str = ""
 
     @classmethod
     def of(
@@ -96,7 +99,8 @@ class Outlook:
         if room is not None:
             gap, gain = (None if each is None else min(each, room) for each in (gap, gain))
         scatter = sqrt(optimizer.alpha_)
-        return cls(gap, gain, room, end, scatter, learned, is_known, keeps_limits)
+        averages = optimizer._gap_averages()
+        return cls(gap, gain, room, end, scatter, learned, is_known, keeps_limits, averages)
 
     def least_answers(self, n_sides: int) -> int | None:
         """Return the number of answers from which ``gap`` can be relied on; None without a gap."""
@@ -196,7 +200,8 @@ def _gap_sentences(
         yield f"{other} could still be better by up to {room:.3g}{unit}: {beyond}."
     elif gap is not None:
         sure = f"({100.0 * confidence:g} % sure)"
-        yield f"{other} could still be better by up to {gap:.3g}{unit} {sure}."
+        over = f", {outlook.averages}," if outlook.averages else ""
+        yield f"{other} could still be better by up to {gap:.3g}{unit}{over} {sure}."
     if outlook.gain is not None:
         least_gain = NEGLIGIBLE_GAIN * outlook.scatter
         gain = f"{outlook.gain:.2g}" if outlook.gain > least_gain else f"less than {least_gain:.1g}"
