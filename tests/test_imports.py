@@ -88,7 +88,7 @@ PRIVATE_MODULES = {
 PRIVATE_NAMES = {
     *("_events", "_repeat_events"),  # the notebook corrects and repeats a run
     *("_model", "_inputs", "_functionals_at", "_row_sets_of"),  # doubts about answers
-    *("_better_predicted_query", "_comparison", "_n_initial"),  # sentences
+    *("_better_predicted_query", "_comparison", "_gap_averages", "_n_initial"),  # sentences
     *("_goals_at", "_limits_at"),  # predictions of measurements
 }
 

@@ -195,7 +195,9 @@ def test_a_begun_run_goes_on_as_it_is_until_fit_succeeds():
     optimizer.set_params(arms=None, queries=POINTS, cost=[-1.0])
     with pytest.raises(ValueError, match="cost"):
         optimizer.fit([[0.0], [1.0]])
-    assert optimizer.ask() == asked
+    assert optimizer.pending_ == [asked]
     assert len(optimizer.tell(asked, 0.5).history_) == 4
+    with pytest.raises(ValueError, match="arms was set during the run"):
+        optimizer.ask()
     optimizer.set_params(cost=None).fit([[0.0], [1.0]])
     assert len(optimizer.history_) == 0 and len(optimizer.targets_) == len(POINTS)
