@@ -138,6 +138,7 @@ def test_every_command_is_played_and_documented() -> None:
     assert [name for name in commands() if f"python -m benchmarks.{name}" not in page] == []
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", commands())
 def test_help_explains_every_option(name: str, start: Callable, capsys) -> None:
     with pytest.raises(SystemExit) as end:

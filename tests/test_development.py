@@ -79,6 +79,7 @@ def test_alternatives_in_decisions_are_accepted(decisions):
         validate_params(eval(call, {"np": np} | names))
 
 
+@pytest.mark.slow
 def test_imports_go_down_the_floors_of_the_picture(architecture):
     picture = architecture["draw"]()
     rooms = {path.parent.name for path in (ROOT / "skgpb").glob("*/__init__.py")}

@@ -56,6 +56,7 @@ FITTED |= {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("gaps", GAPS)
 @pytest.mark.parametrize("name", FITTED)
 def test_fit_refuses_answers_that_are_missing_in_any_container(name, gaps):

@@ -60,6 +60,7 @@ def test_the_boxes_are_disjoint_and_cover_what_is_not_dominated(m):
     assert_allclose(most**m - left, volume_by_inclusion_and_exclusion(Y), atol=1e-8)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_the_expected_improvement_is_the_mean_of_draws(m):
     rng = np.random.default_rng(10 + m)

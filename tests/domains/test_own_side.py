@@ -98,7 +98,7 @@ def peak(query):
     return float(np.mean(np.exp(-0.5 * (np.array(gap) / 40) ** 2) - (x - 0.3) ** 2))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SIDES)
 @pytest.mark.parametrize("cls", SEARCHES)
 def test_every_search_takes_sides_of_its_own(cls, name, tmp_path):
@@ -113,7 +113,7 @@ def test_every_search_takes_sides_of_its_own(cls, name, tmp_path):
     assert clone(optimizer).bounds == optimizer.bounds == others[0].bounds
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIDES)
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, ContextualGPTreeOptimizer])
 def test_contexts_have_sides_of_their_own(cls, name):
@@ -180,6 +180,7 @@ def n_until_near(side, seed):
     return 26
 
 
+@pytest.mark.slow
 def test_an_angle_takes_fewer_answers_than_a_range_near_the_seam():
     angle, interval = (
         np.mean([n_until_near(side, seed) for seed in range(6)]) for side in (Angle(), (0, 360))
@@ -226,6 +227,7 @@ def test_cells_of_angles_average_over_the_arc():
     assert_allclose(space.box_between(*({"angle": each} for each in ends)), half)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -277,6 +277,7 @@ def test_several_directions_are_determined_by_the_seed():
     assert studies[0] == studies[1]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("directions", [["maximize"], ["maximize", "minimize"]])
 def test_constraints_are_kept(directions):
     def objective(trial):
@@ -376,7 +377,7 @@ def few_values(trial):
     return (kind == "b") + (n - 2) ** 2
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("engine", [None, GPUCBOptimizer()], ids=repr)
 @pytest.mark.parametrize("objective", [mixed, few_values, conditional])
 def test_trials_that_run_at_once_differ(objective, engine):

@@ -42,6 +42,7 @@ def played(cls, n, arms=ARMS, **parameters):
     return opt
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_queries_and_recommendations_are_among_the_arms_of_now(cls):
     opt = played(cls, 13)
@@ -57,6 +58,7 @@ def test_queries_and_recommendations_are_among_the_arms_of_now(cls):
     np.testing.assert_array_equal(opt.recommend("best_observed").points[0], best)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_answers_count_as_if_all_arms_had_been_there(cls):
     opt, whole = played(cls, 8), cls(arms=np.concatenate([ARMS, [[2.0, 0.1]]]), random_state=0)
@@ -69,6 +71,7 @@ def test_answers_count_as_if_all_arms_had_been_there(cls):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_a_run_with_other_arms_goes_on_after_a_file_a_pickle_and_a_replay(cls):
     opt = played(cls, 5)

@@ -236,6 +236,7 @@ def test_noisy_information_counts_the_error_of_a_learned_conditional():
     np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_joint_information_is_that_of_many_joint_draws():
     n, n_naive = 20_000, 100_000
     optimizer = make("CMESOptimizer", information="joint", n_max_values=n, optimizer=None)

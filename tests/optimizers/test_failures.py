@@ -349,7 +349,7 @@ def test_rows_of_queries_that_fail_are_left_alone():
     assert sum(play(optimizer, 40)[-10:]) <= 1
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("tree", TREES)
 def test_random_failures_change_no_tree(tree, monkeypatch):
     """Without a pattern a search is as if nothing were learned."""

@@ -194,7 +194,7 @@ def test_directions_decide_and_a_goal_to_maximise_is_one_with_the_other_sign():
     assert other.front().directions == ["minimize", "maximize"]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3])
 def test_three_and_four_goals(n):
     names = ["a", "b", "c"][:n]

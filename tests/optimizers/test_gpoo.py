@@ -450,7 +450,7 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
     assert changed > 0  # else nothing was seen of it
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("feedback", ["average", "integral", "center"])
 @pytest.mark.parametrize(
     "bounds",

@@ -68,6 +68,7 @@ def averages(name, resolution):
     return lambda x: sliding(x, width)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_gap_holds_for_the_averages_that_it_names(name):
     make, answer = RUNS[name]
@@ -91,6 +92,7 @@ def test_a_given_kernel_says_how_f_varies_inside_windows(name):
     assert result.resolution == "" and "averaged" not in repr(result)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["blur", "levels", "regions", "points"])
 def test_a_stop_names_the_averages_and_comes_no_earlier(name):
     make, answer = RUNS[name]

@@ -49,6 +49,7 @@ def started(name, **parameters):
     return cls(**parameters)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "parameter"), CASES)
 @pytest.mark.parametrize("size", [10**9, 10**30])
 def test_sizes_that_cannot_work_are_refused_first(name, parameter, size):

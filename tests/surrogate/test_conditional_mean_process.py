@@ -120,7 +120,7 @@ def agree(process, naive, P, A, tolerance=1e-8):
     assert_allclose(cov, np.block([[cov_f, cov_fg], [cov_fg.T, cov_g]]), **close)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("kind", "base", "m"), CASES)
 def test_known_conditionals_equal_equations_2_to_4(kind, base, m):
     _, conditional, distribution, P, A = kind

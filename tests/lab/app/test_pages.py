@@ -569,6 +569,7 @@ def test_excel_is_offered_only_if_it_can_be_written(run, path, monkeypatch):
     assert "results.xlsx" in window.open("/")
 
 
+@pytest.mark.slow
 def test_names_of_any_kind_are_shown_as_they_are(tmp_path):
     name = '温度 "<b>" $\\bad$ & {x}=1'
     run = Experiment.create(tmp_path / "实验 1.skgpb", {name: (0, 1)}, title="a {b} %s <i>")
@@ -660,6 +661,7 @@ def test_flask_that_is_missing_is_said(tmp_path):
     assert install_command("app") in ended.stderr and ended.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
     run = Experiment.create(path, ["heat=20:90"], seed=1)
     for answer in (40.0, 50.0, 61.0, 70.0, 89.0):
@@ -1151,6 +1153,7 @@ def test_numbers_of_thousands_of_digits_in_an_address_are_no_number(run, path, a
     assert "Please choose two different settings" in window.text or window.status == 404
 
 
+@pytest.mark.slow
 def test_numbers_of_thousands_of_digits_in_a_form_are_no_number(path):
     window = Window(path)
     window.open()

@@ -603,6 +603,7 @@ runpy.run_module("skgpb", run_name="__main__", alter_sys=True)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
+@pytest.mark.slow
 def test_module_runs_as_a_program():
     command = [sys.executable, "-m", "skgpb", "search", "nothing.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -541,6 +541,7 @@ def test_what_needs_pandas_says_so(search, monkeypatch, mark):
 REPORTED = [["x"], ["x", "y"], ["part"], ["day"], ["part", "day", "x"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "epsilon"),
     [

@@ -167,6 +167,7 @@ def test_two_programs_that_tell_at_once_lose_nothing(path, call):
     assert [entry["answer"] for entry in call("show", path)["history"]] == [1.0, 2.0]
 
 
+@pytest.mark.slow
 def test_keys_of_every_object(path, call, tmp_path):
     entry = {"query", "params", "status", "answer", "noise", "reason"}
     entry |= {"note", "operator", "date", "measured", "measurements", "within_limits", "cost"}

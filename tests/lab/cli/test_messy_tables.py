@@ -249,7 +249,7 @@ def test_members_are_the_rows_of_pandas_in_excel(search, tmp_path):
 DAYS = pd.Timestamp("2001-01-01") + pd.to_timedelta(X * 17, "D")
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "forms",
     [

@@ -114,6 +114,7 @@ def test_rows_that_repeat_are_counted():
     assert repeats({"a": rng.integers(0, 3, 500) * 1.0, "b": rng.integers(0, 4, 500) * 1.0}) is None
 
 
+@pytest.mark.slow
 def test_the_estimator_warns_of_codes_and_of_rows_that_repeat():
     rng = np.random.default_rng(8)
     X, y = rng.random((300, 2)), rng.normal(size=300)

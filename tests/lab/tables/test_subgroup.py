@@ -219,6 +219,7 @@ def test_a_search_needs_some_rows(framed):
         BestSubgroup().fit(X[: FEWEST_ROWS - 1], np.arange(FEWEST_ROWS - 1.0))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("columns", ["of patients", "of both"])
 def test_rows_that_are_alike_are_named_by_a_column_to_group_by(columns):
     rng = np.random.default_rng(3)

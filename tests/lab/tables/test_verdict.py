@@ -515,7 +515,7 @@ def test_scatter_alone_is_not_real(seed):
     assert finding.verdict.verdict == "chance"
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("minimize", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_group_is_real_whose_new_rows_may_be_like_the_table(seed, minimize):
