@@ -525,9 +525,10 @@ def print_windows(options: Any, seeds: range) -> None:
     rows = []
     for label, runs in [*labelled, ("all of these", np.concatenate(each))]:
         gap, loss = 100.0 * runs[np.isfinite(runs).all(axis=1)].T
-        held = 100.0 * float((loss <= gap + 0.1).mean()) if len(gap) else np.nan
-        sizes = [f"{each:.1f}" for each in (held, np.median(gap), gap.mean(), loss.mean())]
-        rows.append((label, [str(len(gap)), *sizes]))
+        held = 100.0 * (loss <= gap + 0.1)
+        sizes = [held.mean(), np.median(gap), gap.mean(), loss.mean()] if len(gap) else []
+        found = [f"{size:.1f}" for size in sizes] or ["-"] * 4
+        rows.append((label, [str(len(gap)), *found]))
     header = ["known", "within gap", "gap, median", "mean", "loss"]
     title = f"gaps between averages that hold, and gaps and losses in %, {options.runs} runs"
     print(format_table(f"{title}, seed {options.seed}", header, rows), end="\n\n", flush=True)
