@@ -31,8 +31,10 @@ PAGES = [
 ]
 # Pages that take more than some seconds.
 SLOW = {"advertising", "scikit_learn"}
-# What the blocks need that is not here: other machines, and a database.
-ELSEWHERE = re.compile(r"^ *(?:from|import) (dask|mpi4py|ray)\b|storage=\"postgresql", re.M)
+# What the blocks need that is not here: other machines, a database, and services that log runs.
+ELSEWHERE = re.compile(
+    r"^ *(?:from|import) (dask|mpi4py|ray|mlflow|wandb)\b|storage=\"postgresql", re.M
+)
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
@@ -46,15 +48,16 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return found
 
 
-def unknown(code: str) -> set[str]:
-    """Return the names that a block uses and does not define."""
-    names = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
-    known = {node.id for node in names if isinstance(node.ctx, ast.Store)} | vars(builtins).keys()
-    for node in ast.walk(ast.parse(code)):
+def names_of(code: str) -> tuple[set[str], set[str]]:
+    """Return the names that a block uses, and those that it defines."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    known = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    for node in nodes:
         if isinstance(node, (ast.alias, ast.FunctionDef, ast.ClassDef, ast.arg)):
             name = node.arg if isinstance(node, ast.arg) else node.name
             known.add(getattr(node, "asname", None) or name.partition(".")[0])
-    return {node.id for node in names} - known - {"__name__"}
+    return {node.id for node in names}, known
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,9 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for line, code in blocks(page):
         compiled = compile("\n" * line + code, str(page), "exec")
         if ELSEWHERE.search(code) or ("import optuna" in code and find_spec("optuna") is None):
-            assert unknown(code) <= namespace.keys()
+            used, defined = names_of(code)
+            assert used <= defined | namespace.keys() | vars(builtins).keys()
+            namespace |= dict.fromkeys(defined - namespace.keys())
             continue
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compiled, namespace)
