@@ -667,9 +667,10 @@ def over_regions(depth: int, n_children: int) -> str:
     return f"averaged over regions of 1/{n_children**depth} of the space"
 
 
-def over_windows(sides: np.ndarray) -> str:
-    """Return the averages over windows with these sides (d,) as text."""
-    return f"averaged over windows of {' x '.join(f'{side:.3g}' for side in sides.tolist())}"
+def over_windows(sizes: np.ndarray, measure: str = "") -> str:
+    """Return the averages over windows with these sides (d,), or another measure, as text."""
+    found = " x ".join(f"{size:.3g}" for size in sizes.tolist())
+    return f"averaged over windows of {measure}{found}"
 
 
 def gap_rng(seed: Any, n_told: int) -> np.random.Generator:

@@ -497,7 +497,7 @@ class BaseIndirectSearch(SetSearch[Asked, np.ndarray]):
             return ""
         if window.window == "uniform":
             return over_windows(2.0 * blur)
-        return over_windows(blur).replace("of ", "of standard deviation ")
+        return over_windows(blur, "standard deviation ")
 
     def _average_rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of windows around all targets, and around x (1, d)."""
