@@ -77,7 +77,13 @@ class FreeCells(ArmSet):
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
-        self._check_sizes()
+        # First and last value of now on these axes, if the box was wider.
+        self._runs: dict[int, tuple[int, int]] = {}
+        if space is not None and isinstance(space.feasible, AvailableSet):
+            for i, axis in self._separate.items():
+                low, high = reach(axis, *self._within[i])
+                self._runs[i] = axis.run(low, low)[0], axis.run(high, high)[0]
+            self._check_sizes(space.names)
         self._periodic = np.array([False]) if space is None else space.periodic
         self.center_bounds: list[np.ndarray] = [self._bounds_of_centers(side) for side in sizes]
         each = max(n // len(sizes), 2 * defaults.N_CENTERS)
@@ -170,30 +176,26 @@ class FreeCells(ArmSet):
             return rows
         return np.column_stack([rows, np.full(len(rows), float(self.tasks[number]))])
 
-    def _check_sizes(self) -> None:
+    def _check_sizes(self, names: list[str]) -> None:
         """Raise ValueError if a cell is larger than the sides of now."""
-        if self.space is None or not isinstance(self.space.feasible, AvailableSet):
-            return
         room = self._within[:, 1] - self._within[:, 0]
-        for i, axis in self._separate.items():
-            first, last = (axis.run(u, u)[0] for u in reach(axis, *self._within[i]))
+        for i, (first, last) in self._runs.items():
             room[i] = last - first + 1
         larger = (self.sizes > room * (1.0 + SAME_SIZE)).any(axis=0)
         if larger.any():
             raise ValueError(
                 f"bounds must have room for the cells of queries and targets, got a shorter side "
-                f"{self.space.names[int(np.argmax(larger))]!r}"
+                f"{names[int(np.argmax(larger))]!r}"
             )
 
     def _move_within(self, centers: np.ndarray, number: int) -> np.ndarray:
         """Return centres moved so that cells of a size have only values of the sides of now."""
-        if self.space is None or not isinstance(self.space.feasible, AvailableSet):
+        if not self._runs:
             return centers
         out = centers.copy()
-        for i, axis in self._separate.items():
-            first, last = (axis.run(u, u)[0] for u in reach(axis, *self._within[i]))
-            more = max(int(self.sizes[number, i]), 1) - 1
-            low, high = (0.5 * sum(axis.ends_of_run(n, n + more)) for n in (first, last - more))
+        for i, (first, last) in self._runs.items():
+            more, ends = max(int(self.sizes[number, i]), 1) - 1, self._separate[i].ends_of_run
+            low, high = (0.5 * sum(ends(n, n + more)) for n in (first, last - more))
             out[:, i] = np.clip(centers[:, i], low, high)
         return out
 
