@@ -37,6 +37,7 @@ from skgpb.utils.validation import (
     Real,
     check_bounds,
     check_unmasked,
+    column_names,
     is_number,
     keyed,
     row_message,
@@ -1198,6 +1199,11 @@ class ParameterSpace:
         if isinstance(X, Coordinates) or values.shape[1:] != (len(self.sides) + 1,):
             return self.points(X)
         return as_coordinates(np.hstack([self.points(values[:, :-1]), values[:, -1:]]))
+
+    def has_rows(self, X: Any) -> bool:
+        """Return whether X is an array or a table without names, of numbers for all axes."""
+        unnamed = hasattr(X, "__array__") and column_names(X) is None
+        return unnamed and self.ordered and not (self.constants or isinstance(X, Coordinates))
 
     def _settings(self, X: Any) -> list[Mapping[str, Any]]:
         """Return rows, in any accepted form, as settings."""

@@ -304,6 +304,8 @@ class Inputs:
     def points(self, X: Any) -> np.ndarray:
         """Return validated points (n, d) at which f is predicted."""
         check_columns(X, self.names)
+        if self.space is not None and self.space.has_rows(X):
+            X = self.validate(X)
         return self.validate(points_of(X, self.space))
 
     def rows(self, X: Any) -> Any:
