@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -40,9 +41,15 @@ MODULES = {
 }
 
 
+@cache
+def tree_of(path):
+    """Return the parsed file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path):
     """Modules of skgpb that a file imports, anywhere in its text."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -99,9 +106,7 @@ def private(name):
 
 def test_the_lab_uses_public_names_of_the_library():
     trees = {
-        module: ast.parse(path.read_text(encoding="utf-8"))
-        for module, path in MODULES.items()
-        if module.startswith("skgpb.lab")
+        module: tree_of(path) for module, path in MODULES.items() if module.startswith("skgpb.lab")
     }
     nodes = [(module, node) for module, tree in trees.items() for node in ast.walk(tree)]
     of_lab = {"_subparsers"}  # of argparse

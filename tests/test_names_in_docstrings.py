@@ -6,12 +6,12 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import skgpb
 
 ROOT = Path(skgpb.__file__).parent
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
 OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 #: Names of other packages and of files, and patterns of names.
 ELSEWHERE = {"predict_proba", "GaussianProcessRegressor", "NA", "time_", "name__parameter"}
@@ -19,6 +19,13 @@ ELSEWHERE |= {"reward_search", "base__", "", "name_0", "name_1"}
 QUOTED = re.compile(r"``([A-Za-z_][\w.]*)(?:\(\))?``")
 SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n\S[^\n]*\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .*)?$", re.MULTILINE)
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Return the parsed files of the package."""
+    paths = sorted(ROOT.rglob("*.py"))
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -42,7 +49,7 @@ def words_of_code(tree: ast.AST) -> set[str]:
 
 def all_words() -> set[str]:
     words = {*dir(builtins), *ELSEWHERE}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         words |= words_of_code(tree) | {path.stem, *path.parts}
     for path in [path for kind in ("pyx", "pyi", "pxd") for path in ROOT.rglob(f"*.{kind}")]:
         code = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text(encoding="utf-8"))
@@ -52,7 +59,7 @@ def all_words() -> set[str]:
 
 def test_names_in_backquotes_exist():
     words, unknown = all_words(), []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node, text in docstrings(tree):
             for name in QUOTED.findall(text):
                 if not words.issuperset(name.split(".")):
@@ -63,7 +70,7 @@ def test_names_in_backquotes_exist():
 
 def test_documented_parameters_of_functions_exist():
     unknown = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node, text in docstrings(tree):
             if not isinstance(node, ast.FunctionDef) or not (section := SECTION.search(text)):
                 continue

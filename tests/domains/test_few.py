@@ -70,7 +70,7 @@ def test_points_that_break_a_rule_are_not_feasible():
     assert mask.tolist() == [True, False]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, EIOptimizer])
 def test_a_search_keeps_the_rules_and_finds_the_best_two_parts(cls):
     opt = cls(bounds=Box(dict.fromkeys(NAMES, (0, 1)), [SUM, LEAST]), random_state=0)

@@ -349,6 +349,7 @@ def test_the_same_seed_is_the_same_run_and_reading_changes_nothing():
     assert asked == expected
 
 
+@pytest.mark.slow
 def test_files_pickles_and_replays_continue_the_run():
     optimizer = searched(limits={"heat": (None, 1.0)})
     pending = optimizer.ask(2)

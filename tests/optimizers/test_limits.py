@@ -317,6 +317,7 @@ def test_outcomes_without_a_limit_change_nothing():
     assert_allclose(noted.predict_within_limits(X), early.predict_within_limits(X), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_it_follows_from_the_record(tmp_path):
     """Looking, pickles, files and repeated runs change nothing."""
     make = {"bounds": [(0, 1)] * 2, "limits": LIMITS, "random_state": 1}

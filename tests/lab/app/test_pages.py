@@ -765,6 +765,7 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
     assert path.read_bytes() == kept
 
 
+@pytest.mark.slow
 def test_settings_are_held_added_and_left_out_on_the_page(run, path):
     window, before = Window(path), run.history()
     window.open("/change")

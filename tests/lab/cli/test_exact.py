@@ -79,6 +79,7 @@ def test_what_is_said_of_a_group_selects_its_rows(search):
     assert set(again["members"]) <= set(result["members"])
 
 
+@pytest.mark.slow
 def test_missing_values_are_in_or_out_and_may_be_left_out(search):
     within, _, _ = search()
     assert within["n_rows"] == 800

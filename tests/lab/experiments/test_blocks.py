@@ -114,7 +114,7 @@ def test_replicates_of_two_operators_scatter_as_those_of_one(run):
     assert all(abs(np.diff(each["answers"])[0]) == 4.0 for each in run.replicates())
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "xlsx"])
 def test_tables_have_a_column_for_blocks(run, tmp_path, ending):
     play(run, 9)

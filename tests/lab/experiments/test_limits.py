@@ -142,6 +142,7 @@ def test_nothing_is_said_before_anything_was_measured(run):
     assert best["within_limits"] is None and best["outcomes"][0]["probability"] is None
 
 
+@pytest.mark.slow
 def test_whatever_is_changed_the_models_follow(run):
     play(run, 5)
     run.tell(50.0, at={"heat": 50, "time": 5}, measured={"peak": 51.5, "colour": "red"})
