@@ -1,11 +1,13 @@
 """CMETS: Algorithm 1's tree, its repair, costs, noises and windows by depth."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from reference.cmes import NaiveTree, appendix_a
 
+from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer
 
@@ -353,3 +355,18 @@ def test_a_hill_between_the_cells_is_not_ruled_out(noise):
         every = search._comparison(x).finest
         gap = every.gap(0.05, np.random.default_rng(0))
         assert top - f(np.ravel(x)[0]) <= gap < 1.0
+
+
+@pytest.mark.parametrize("unit", [0.25, 1.0, 4.0])
+def test_scores_tie_in_units_of_one_per_unit_cost(monkeypatch, unit):
+    """Differences that rounding can make are smaller where the costs are larger."""
+    optimizer = CMETSOptimizer(**SMALL).start()
+    cells = optimizer._cells.available([])
+    cost = np.full(len(cells), unit)
+    cost[0] = 0.1 * unit
+    for gap, first in ((0.5, 0), (2.0, 1)):
+        values = np.zeros(len(cells))
+        values[1] = gap * TIE_TOLERANCE * min(1.0, 1.0 / unit)
+        scored = SimpleNamespace(cost=cost), values
+        monkeypatch.setattr(optimizer, "_scored_round", lambda scored=scored: scored)
+        assert optimizer._best_by_rule() == cells[first]
