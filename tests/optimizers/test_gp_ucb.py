@@ -351,3 +351,26 @@ def test_beta_is_doubled_until_the_best_setting_by_the_bounds_was_not_asked_or_i
         assert exploration._double_beta_until_uncertain(3.0, round) == 3.0 * 2.0**n
         n_doubled.append(n)
     assert len(set(n_doubled)) > 2
+
+
+@pytest.mark.parametrize(("d", "period"), [(1, 3), (2, 5)])
+def test_the_distances_from_all_queries_are_in_sides_of_the_candidates(d, period):
+    rng = np.random.default_rng(0)
+    rows, asked = rng.random((20, d)) * [[3.0, 50.0][:d]], rng.random((6, d)) * [[3.0, 50.0][:d]]
+    asked[0] = rows[0]
+    layout = SimpleNamespace(n_sides=d, n_context=0)
+    arms = SimpleNamespace(rows=rows, layout=layout, is_discretization=True)
+    model = SimpleNamespace(diagnosis=SimpleNamespace(noise="some"))
+    exploration = Exploration("simple", None, True, arms, arms, lambda: asked, model)
+    far = [exploration._distances_from_queries(SimpleNamespace(t=t)) for t in range(1, 14)]
+    in_some = [t for t, each in enumerate(far, start=1) if each is not None]
+    assert in_some == [t for t in range(2, 14) if t % period == 1]
+    side = rows.max(axis=0) - rows.min(axis=0)
+    expected = [min(np.sqrt(np.sum(((x - q) / side) ** 2)) for q in asked) for x in rows]
+    np.testing.assert_allclose(far[period], expected, atol=1e-12)
+    # Candidates may all have one value on a side; no distance is left once all were asked.
+    rows[:, -1] = asked[:, -1] = 7.0
+    side[-1] = 1.0
+    expected = [min(np.sqrt(np.sum(((x - q) / side) ** 2)) for q in asked) for x in rows]
+    found = exploration._distances_from_queries(SimpleNamespace(t=period + 1))
+    assert found is None if d == 1 else np.allclose(found, expected)
