@@ -9,6 +9,7 @@ from reference.cmes import appendix_a, eq7
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
@@ -497,3 +498,21 @@ def test_grid_maxima_rise_along_each_axis_to_the_parabola_through_three_neighbou
 
 def _line(place, axis):
     return tuple(slice(None) if i == axis else n for i, n in enumerate(place))
+
+
+@pytest.mark.parametrize("max_values", ["draws", "gumbel"])
+def test_samples_of_the_largest_value_are_those_of_all_targets(max_values):
+    """Of points of no grid, between which nothing is sought."""
+    policies = RNG.dirichlet(np.ones(6), size=4)
+    optimizer = make("CMESOptimizer", max_values=max_values, n_max_values=50, bounds=None)
+    conditional = PolicyMean(policies=policies, arms=np.arange(6.0)[:, None])
+    optimizer.set_params(conditional=conditional, queries=None)
+    for reward in (0.3, 1.0, -0.4):
+        optimizer.tell(optimizer.ask(), reward)
+    maxima, posterior = optimizer._sample_maxima(optimizer.posterior()), optimizer.posterior()
+    assert maxima.shape == (50,)
+    if max_values == "draws":
+        np.testing.assert_array_equal(maxima, posterior.draws(50).max(axis=1))
+    else:
+        ends = posterior.target_mean, np.sqrt(posterior.target_var)
+        np.testing.assert_array_equal(maxima, gumbel_max_values(*ends, 50, posterior.rng))
