@@ -516,3 +516,35 @@ def test_samples_of_the_largest_value_are_those_of_all_targets(max_values):
     else:
         ends = posterior.target_mean, np.sqrt(posterior.target_var)
         np.testing.assert_array_equal(maxima, gumbel_max_values(*ends, 50, posterior.rng))
+
+
+@pytest.mark.parametrize("window", ["gaussian", "uniform"])
+def test_a_gap_behind_a_blur_is_between_averages_over_windows_as_wide_as_is_known(window):
+    """As the observed ones, or as far as the next of them is from some target."""
+    sides, scale = np.array([1.0, 4.0]), [0.05, 0.3]
+    optimizer = CMESOptimizer(
+        conditional=WindowMean(scale=scale, window=window),
+        bounds=[(0.0, 1.0), (0.0, 4.0)],
+        n_candidates=25,
+        n_points=60,
+        alpha=0.01,
+        random_state=0,
+    )
+    for a, reward in (([0.2, 1.0], 0.0), ([0.7, 3.0], 1.0), ([0.9, 0.5], 0.5)):
+        optimizer.tell(a, reward)
+    asked, shares = np.array([[0.2, 1.0], [0.7, 3.0], [0.9, 0.5]]), []
+    for point in optimizer.targets_.points:
+        shares.append(min(np.max(np.abs(a - point) / sides) for a in asked))
+    blur = max(0.075, *shares) * sides  # 0.3 / 4, the larger share of a window
+    np.testing.assert_allclose(optimizer._blur(), blur)
+    rows, own = optimizer._average_rows(np.array([[0.3, 2.0]]))
+    np.testing.assert_array_equal(rows[:, :2], optimizer.targets_.points)
+    np.testing.assert_allclose(rows[:, 2:], np.tile(blur, (len(rows), 1)))
+    np.testing.assert_allclose(own, [[0.3, 2.0, *blur]])
+    width = blur if window == "gaussian" else 2.0 * blur
+    said = optimizer._gap_averages()
+    assert ("standard deviation" in said) == (window == "gaussian")
+    assert said.endswith(" x ".join(f"{each:.3g}" for each in width))
+    given = CMESOptimizer(**optimizer.get_params(deep=False) | {"kernel": RBF(0.5)})
+    given.tell([0.2, 1.0], 0.0)
+    assert given._gap_averages() == "" and not given._blur().any()
