@@ -532,9 +532,9 @@ def test_a_gap_behind_a_blur_is_between_averages_over_windows_as_wide_as_is_know
     )
     for a, reward in (([0.2, 1.0], 0.0), ([0.7, 3.0], 1.0), ([0.9, 0.5], 0.5)):
         optimizer.tell(a, reward)
-    asked, shares = np.array([[0.2, 1.0], [0.7, 3.0], [0.9, 0.5]]), []
-    for point in optimizer.targets_.points:
-        shares.append(min(np.max(np.abs(a - point) / sides) for a in asked))
+    asked = np.array([[0.2, 1.0], [0.7, 3.0], [0.9, 0.5]])
+    away = np.abs(optimizer.targets_.points[:, np.newaxis] - asked) / sides
+    shares = away.max(axis=2).min(axis=1)
     blur = max(0.075, *shares) * sides  # 0.3 / 4, the larger share of a window
     np.testing.assert_allclose(optimizer._blur(), blur)
     rows, own = optimizer._average_rows(np.array([[0.3, 2.0]]))
