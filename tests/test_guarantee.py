@@ -47,7 +47,7 @@ def test_none_has_the_defaults():
 def test_its_parameters_are_set_in_a_run_and_nobody_elses():
     shared = Guarantee(2.0, failure_probability=0.05)
     one, other = made(guarantee=shared), made(guarantee=shared)
-    one.set_params(guarantee__norm_bound=4.0)
+    one.set_params(guarantee__norm_bound=4.0, alpha=0.3)
     assert shared.norm_bound == 2.0 and other.guarantee is shared
     assert repr(one.guarantee) == "Guarantee(failure_probability=0.05, norm_bound=4.0)"
     wide, narrow = (np.subtract(*each.interval(ARMS)[::-1]) for each in (one, other))

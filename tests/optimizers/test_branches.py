@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import EIOptimizer, GPUCBOptimizer
+from skgpb.domains.space import ParameterSpace
 from skgpb.model_selection import BanditSearchCV
 
 
@@ -43,3 +45,36 @@ def test_each_branch_of_a_tuning_gets_its_share():
     search.fit(np.zeros((2, 1)), np.zeros(2))
     kinds = search.cv_results_["param_kind"].tolist()
     assert min(kinds.count("fair"), kinds.count("narrow")) >= 11
+
+
+@pytest.mark.parametrize(
+    ("of_one", "of_two", "neglected"),
+    [(5, 7, 1), (3, 9, 0), (16, 29, 1), (15, 30, None), (4, 7, None)],
+)
+def test_the_branch_with_the_fewest_answers_for_each_of_its_numbers_is_filled(
+    of_one, of_two, neglected
+):
+    """In every third round, until each number has 15 answers."""
+    space = ParameterSpace(
+        [
+            {"kind": ["one"], "x": uniform(0, 1)},
+            {"kind": ["two"], "y": uniform(0, 1), "z": uniform(0, 1)},
+        ]
+    )
+    rng = np.random.default_rng(0)
+    settings = [{"kind": "one", "x": float(x)} for x in rng.random(of_one)]
+    settings += [{"kind": "two", "y": float(y), "z": float(z)} for y, z in rng.random((of_two, 2))]
+    opt = GPUCBOptimizer(RBF(0.3), bounds=space.copy_for_search(), regret="simple", random_state=0)
+    opt.tell(settings, rng.random(len(settings)))
+    values = rng.random(len(opt.domain_.every_place()))
+    slot = opt._slot_in_neglected_branch(None, values)
+    if neglected is None:
+        assert slot is None
+        return
+    branches = space.branches(opt.domain_.every_place())
+    assert branches[slot] == neglected
+    # The others can be left out, all of a branch as well.
+    assert opt._slot_in_neglected_branch(np.flatnonzero(branches == 1 - neglected), values) is None
+    values[slot] = -np.inf
+    again = opt._slot_in_neglected_branch(None, values)
+    assert again != slot and branches[again] == neglected

@@ -9,6 +9,7 @@ from reference.cmes import appendix_a, eq7
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
@@ -497,3 +498,53 @@ def test_grid_maxima_rise_along_each_axis_to_the_parabola_through_three_neighbou
 
 def _line(place, axis):
     return tuple(slice(None) if i == axis else n for i, n in enumerate(place))
+
+
+@pytest.mark.parametrize("max_values", ["draws", "gumbel"])
+def test_samples_of_the_largest_value_are_those_of_all_targets(max_values):
+    """Of points of no grid, between which nothing is sought."""
+    policies = RNG.dirichlet(np.ones(6), size=4)
+    optimizer = make("CMESOptimizer", max_values=max_values, n_max_values=50, bounds=None)
+    conditional = PolicyMean(policies=policies, arms=np.arange(6.0)[:, None])
+    optimizer.set_params(conditional=conditional, queries=None)
+    for reward in (0.3, 1.0, -0.4):
+        optimizer.tell(optimizer.ask(), reward)
+    maxima, posterior = optimizer._sample_maxima(optimizer.posterior()), optimizer.posterior()
+    assert maxima.shape == (50,)
+    if max_values == "draws":
+        np.testing.assert_array_equal(maxima, posterior.draws(50).max(axis=1))
+    else:
+        ends = posterior.target_mean, np.sqrt(posterior.target_var)
+        np.testing.assert_array_equal(maxima, gumbel_max_values(*ends, 50, posterior.rng))
+
+
+@pytest.mark.parametrize("window", ["gaussian", "uniform"])
+def test_a_gap_behind_a_blur_is_between_averages_over_windows_as_wide_as_is_known(window):
+    """As the observed ones, or as far as the next of them is from some target."""
+    sides, scale = np.array([1.0, 4.0]), [0.05, 0.3]
+    optimizer = CMESOptimizer(
+        conditional=WindowMean(scale=scale, window=window),
+        bounds=[(0.0, 1.0), (0.0, 4.0)],
+        n_candidates=25,
+        n_points=60,
+        alpha=0.01,
+        random_state=0,
+    )
+    for a, reward in (([0.2, 1.0], 0.0), ([0.7, 3.0], 1.0), ([0.9, 0.5], 0.5)):
+        optimizer.tell(a, reward)
+    asked = np.array([[0.2, 1.0], [0.7, 3.0], [0.9, 0.5]])
+    away = np.abs(optimizer.targets_.points[:, np.newaxis] - asked) / sides
+    shares = away.max(axis=2).min(axis=1)
+    blur = max(0.075, *shares) * sides  # 0.3 / 4, the larger share of a window
+    np.testing.assert_allclose(optimizer._blur(), blur)
+    rows, own = optimizer._average_rows(np.array([[0.3, 2.0]]))
+    np.testing.assert_array_equal(rows[:, :2], optimizer.targets_.points)
+    np.testing.assert_allclose(rows[:, 2:], np.tile(blur, (len(rows), 1)))
+    np.testing.assert_allclose(own, [[0.3, 2.0, *blur]])
+    width = blur if window == "gaussian" else 2.0 * blur
+    said = optimizer._gap_averages()
+    assert ("standard deviation" in said) == (window == "gaussian")
+    assert said.endswith(" x ".join(f"{each:.3g}" for each in width))
+    given = CMESOptimizer(**optimizer.get_params(deep=False) | {"kernel": RBF(0.5)})
+    given.tell([0.2, 1.0], 0.0)
+    assert given._gap_averages() == "" and not given._blur().any()

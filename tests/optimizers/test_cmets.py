@@ -1,12 +1,15 @@
 """CMETS: Algorithm 1's tree, its repair, costs, noises and windows by depth."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from reference.cmes import NaiveTree, appendix_a
+from sklearn.gaussian_process.kernels import RBF
 
-from skgpb.kernels import WindowMean
+from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer
 
 BOX = [(0.0, 2.0), (1.0, 4.0)]
@@ -353,3 +356,61 @@ def test_a_hill_between_the_cells_is_not_ruled_out(noise):
         every = search._comparison(x).finest
         gap = every.gap(0.05, np.random.default_rng(0))
         assert top - f(np.ravel(x)[0]) <= gap < 1.0
+
+
+@pytest.mark.parametrize("unit", [0.25, 1.0, 4.0])
+def test_scores_tie_in_units_of_one_per_unit_cost(monkeypatch, unit):
+    """Differences that rounding can make are smaller where the costs are larger."""
+    optimizer = CMETSOptimizer(**SMALL).start()
+    cells = optimizer._cells.available([])
+    cost = np.full(len(cells), unit)
+    cost[0] = 0.1 * unit
+    for gap, first in ((0.5, 0), (2.0, 1)):
+        values = np.zeros(len(cells))
+        values[1] = gap * TIE_TOLERANCE * min(1.0, 1.0 / unit)
+        scored = SimpleNamespace(cost=cost), values
+        monkeypatch.setattr(optimizer, "_scored_round", lambda scored=scored: scored)
+        assert optimizer._best_by_rule() == cells[first]
+
+
+A1 = np.random.default_rng(0).random((40, 2))
+
+
+@pytest.mark.parametrize(
+    ("conditional", "has_scale"),
+    [
+        (WindowMean(), True),
+        (WindowMean(scale=0.2), False),
+        (ConditionalMean(X=A1[:, :1], A=A1), True),
+        (ConditionalMean(X=A1[:, :1], A=A1[:, :1]), False),
+    ],
+)
+def test_a_given_conditional_has_cells_with_a_scale_if_it_leaves_the_scale_to_queries(
+    conditional, has_scale
+):
+    settings = {"conditional": conditional, "bounds": [(0.0, 1.0)], "query_bounds": [(0.0, 1.0)]}
+    settings |= {"max_depth": 2, "n_points": 30, "random_state": 0}
+    optimizer = CMETSOptimizer(**settings, scale=lambda depth: 0.5 / (1 + depth)).start()
+    for node in [(0, 0), (2, 3)]:
+        cell = optimizer.domain_.cell(node)
+        expected = [*cell.center, 0.5 / (1 + cell.depth)] if has_scale else cell.center
+        np.testing.assert_array_equal(cell.a, expected)
+    if has_scale:
+        with pytest.raises(ValueError, match="scale must be a function"):
+            CMETSOptimizer(**settings).ask()
+    else:
+        assert CMETSOptimizer(**settings).ask().a.shape == (1,)
+
+
+def test_the_gap_is_between_the_averages_over_cells_of_the_depth_that_was_asked():
+    """The recommendation counts as the cell that it lies in."""
+    optimizer = CMETSOptimizer(RBF(0.5), **SMALL).start()
+    for number in range(14):  # most cells of this depth
+        optimizer.tell(optimizer.domain_.cell((2, number)), 0.1 * number)
+    for x in np.random.default_rng(0).uniform(*np.transpose(BOX), size=(8, 2)):
+        rows, own = optimizer._average_rows(x[None])
+        lower, upper = rows[:, :2] - rows[:, 2:], rows[:, :2] + rows[:, 2:]
+        np.testing.assert_allclose(upper - lower, np.tile([0.5, 0.75], (16, 1)))
+        assert len(np.unique(lower.round(9), axis=0)) == 16
+        inside = (lower <= x).all(axis=1) & (x <= upper).all(axis=1)
+        np.testing.assert_array_equal(own, rows[inside])

@@ -565,3 +565,14 @@ def test_it_is_known_which_campaign_could_not_learn_and_when():
             run.tell(run.ask(), [np.sin(i), np.cos(i)])
     failed = [event for event in run._events if event[0] == "unlearned"]
     assert failed == [("unlearned", 4, 1), ("unlearned", 8, 1)]
+
+
+@pytest.mark.parametrize("sizes", [(3, 6), (6, 3), (0, 0)])
+def test_the_first_design_is_as_large_as_that_of_any_campaign(sizes):
+    members = [GPUCBOptimizer(RBF(1.0), arms=np.arange(8.0)[:, None], n_initial=n) for n in sizes]
+    player = CombinatorialBandit(members, budget=9, random_state=0).start()
+    n = 0
+    while (allocation := player._first_allocation()) is not None:
+        player.tell(allocation, [1.0 * n, 2.0])
+        n += 1
+    assert n == max(sizes)

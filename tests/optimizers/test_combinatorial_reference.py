@@ -183,3 +183,17 @@ def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
     mean, std = player.predict(PROBLEM.arms[known.choices, 0], return_std=True)
     np.testing.assert_allclose(allocations.mean, mean.sum(axis=1), atol=1e-7)
     np.testing.assert_allclose(allocations.var, (std**2).sum(axis=1), atol=1e-6)
+    mean, std = player.predict(np.tile(PROBLEM.arms, 3), return_std=True)
+    np.testing.assert_allclose(known.optimism, (mean + std).T.ravel(), atol=1e-6)
+
+
+def test_the_draws_of_all_campaigns_are_as_many_as_of_any():
+    """The probabilities that an arm is part of the best allocation are shares of all draws."""
+    optimizers = [campaign(DAGPUCBOptimizer, weights="sampling", n_draws=n) for n in (7, 50)]
+    player = CombinatorialBandit([*optimizers, campaign()], 20, random_state=0)
+    play(player, 2)
+    posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
+    for weights in player._allocation_weights(posteriors, player._table()):
+        assert weights.shape == (21,) and weights.sum() == pytest.approx(1.0)
+        np.testing.assert_allclose(50.0 * weights, np.rint(50.0 * weights), atol=1e-9)
+        assert 0.0 < weights[weights > 0.0].min() < 1.0 / 7.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -355,3 +356,43 @@ def test_the_best_action_is_found_in_every_context(feedback):
         optimizer.tell(query, value + 0.1 * rng.normal())
     gaps = [1.0 - f(optimizer.recommend(context=c).points) for c in np.linspace(0.05, 0.95, 19)]
     assert np.mean(gaps) < 0.1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_index_of_a_candidate_is_bounded_by_that_of_its_parent(monkeypatch, fails):
+    """Equation 5.9; candidates that are likely to fail come after all others."""
+    optimizer, bars = started(variation=(0.05, 0.7), n_children=3), {}
+    expand, width = optimizer._expand, 1.7
+
+    def recorded(node, context):
+        bars[node] = optimizer.domain_.candidate(node, context)
+        return expand(node, context)
+
+    monkeypatch.setattr(optimizer, "_expand", recorded)
+    root = optimizer._indices([0], np.array([0.5]), width)[0]
+    assert root.value == pytest.approx(width * 1.0 + 0.05)  # no parent, prior variance 1
+    for at in np.random.default_rng(0).random((12, 1)):
+        query = optimizer.ask(context=at)
+        optimizer.tell(query, -f(query.points))
+    context, tree = np.array([0.99]), optimizer._tree
+    nodes = list({*optimizer.domain_.relevant(context).tolist(), *range(1, 10)})
+    unlikely = np.arange(len(nodes)) % 3 == 0 if fails else np.zeros(len(nodes), dtype=bool)
+    chances = SimpleNamespace(unlikely_mask=lambda boxes: unlikely) if fails else None
+    monkeypatch.setattr(optimizer.run_, "chances_of_regions", lambda bounds: chances)
+    scores, n_bounded = optimizer._indices(nodes, context, width), 0
+    for node, last in zip(nodes, unlikely, strict=True):
+        mean, std = optimizer._model.process.moments(
+            [optimizer.domain_.candidate(node, context)], std=True
+        )
+        parent = optimizer._parent_of[node]
+        m, s = optimizer._model.process.moments([bars[parent]], std=True)
+        upper = mean + width * std
+        bound = m + width * s + 0.05 * 0.7 ** tree.node(parent)[0]
+        n_bounded += bound < upper
+        index = min(upper, bound) + 0.05 * 0.7 ** tree.node(node)[0]
+        expected = [index - last * 1e6, upper - last * 1e6, std]
+        found = scores[node]
+        np.testing.assert_allclose(
+            [found.value, found.upper, found.std], np.ravel(expected), rtol=1e-9
+        )
+    assert 0 < n_bounded < len(nodes)

@@ -178,3 +178,12 @@ def test_a_wild_answer_after_a_fit_is_asked_again():
     for i, (at, error) in enumerate([(0.33, 0.0), (0.71, 0.0), (0.52, 2.0)]):
         optimizer.tell([[at]], [np.sin(6.0 * at) + error + noise[24 + i]])
     assert optimizer.ask().points[0] == 0.52
+
+
+def test_a_sample_has_the_name_of_its_query_if_it_is_an_answer():
+    optimizer = GPUCBOptimizer(RBF(0.3), **BOX).fit([[0.1], [0.2]], [1.0, 2.0])
+    optimizer.tell([[0.3], [0.4]], [1.0, 2.0])
+    run = optimizer.run_
+    names = [repr(query) for query in run.told_queries()]
+    assert [run.name_of(4, i) for i in range(4)] == [None, None, *names]
+    assert [run.name_of(6, i) for i in range(6)] == [None] * 6  # answers of two samples each

@@ -298,3 +298,11 @@ def test_values_given_to_fit_count_as_present_answers():
     opt = started().fit(X, hill(X))
     assert hill(opt.ask().points)[0] > 8.0
     assert started(top=(0.9, 0.1)).fit([TOP, [0.9, 0.1]], [10.0, 0.0])._earlier.are_off
+
+
+def test_no_two_rounds_have_the_same_draws():
+    opt = started(n_candidates=8)
+    opt.ask()
+    posterior, rng = opt.posterior().known, np.random.default_rng(0)
+    draws = [posterior.draws(1, rng)[0, 0] for _ in range(60)]
+    assert len(set(draws)) == 60

@@ -1,8 +1,11 @@
 """The gain of further answers, against answers that are simulated."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
@@ -73,3 +76,19 @@ def test_the_noise_of_further_answers_is_as_little_known_as_that_of_past_ones():
     each = zip(models.processes, models.noises, strict=True)
     gains = [expected_gain(process, blocks, noise, chosen) for process, noise in each]
     assert_allclose(comparison.expected_gain(opt.alpha_, 10), models.weights @ gains)
+
+
+@pytest.mark.parametrize("noise", [0.01, 1.0])
+def test_under_limits_the_gain_is_that_of_values_which_count_as_far_as_these_hold(noise):
+    gp, blocks = process(noise)
+    rows, rng = np.concatenate(blocks), np.random.default_rng(0)
+    mean, std = gp.moments(rows, std=True)
+    for p in rng.random((20, len(rows))):
+        limits = SimpleNamespace(weights=lambda rows, p=p: p)
+        worth = mean[-1] + p * (mean - mean[-1])
+        # By its own answer alone the mean of a functional moves by this standard deviation.
+        move = p * std**2 / np.sqrt(std**2 + noise)
+        behind = [worth[i] - np.delete(worth, i).max() for i in range(len(rows))]
+        gains = move * norm.pdf(behind / move) + behind * norm.cdf(behind / move)
+        gains -= np.maximum(behind, 0.0)
+        assert greedy_batch(gp, blocks, noise, 1, limits) == [gains.argmax()]

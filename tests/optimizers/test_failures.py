@@ -535,3 +535,20 @@ def test_a_run_of_another_version_asks_failed_queries_again():
     optimizer._dirty = len(run.events)
     assert optimizer.pending_ == [first] and optimizer.ask() == first
     assert [*optimizer.run_.pending] == [first]
+
+
+def test_each_evaluation_counts_once_for_the_success_probabilities(monkeypatch):
+    optimizer = EIOptimizer(bounds=[(0, 1)], random_state=0).fit([[0.1], [0.2]], [1.0, 2.0])
+    for x, y in ((0.3, 3.0), (0.4, None), (0.5, 1.0), (0.4, None), (0.6, None)):
+        optimizer.tell([x], y)
+    found = []
+    learner = lambda cls: lambda asked, succeeded: found.append((asked, succeeded))  # noqa: E731
+    monkeypatch.setattr(optimizer, "_learner", learner)
+    optimizer.run_._taught.clear()
+    optimizer._feasibility(), optimizer._feasibility(n_failures=2)
+    asked, succeeded = found[0]
+    np.testing.assert_allclose(asked[:, 0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.4, 0.6])
+    assert_array_equal(succeeded, [1, 1, 1, 0, 1, 0, 0])
+    asked, succeeded = found[1]
+    np.testing.assert_allclose(asked[:, 0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.4])
+    assert_array_equal(succeeded, [1, 1, 1, 0, 1, 0])

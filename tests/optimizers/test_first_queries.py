@@ -273,3 +273,10 @@ def test_once_answers_show_something_the_rule_goes_on():
     search.tell(query, 1.05)
     near = [np.abs(search.ask().points - query.points).max()]
     assert near[0] < 0.3
+
+
+@pytest.mark.parametrize(("n", "expected"), [(3, 10), (10, 10), (17, 17), (25, 25), (40, 25)])
+def test_the_first_queries_have_each_value_of_a_list_if_the_end_counts(n, expected):
+    sides = {"kind": [f"{i}" for i in range(n)], "x": (0, 1)}
+    for regret, size in (("simple", expected), ("cumulative", 10)):
+        assert GPUCBOptimizer(bounds=sides, regret=regret).start()._n_initial == size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from math import exp, floor
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from reference.gp_tree import depth_limit, gp_tree, theory_beta, theory_variatio
 from reference.gpoo import posterior_for
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
+from skgpb.domains.partition import deepest_level
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.optimizers import GPTreeOptimizer
+from skgpb.optimizers._trees import Constants
 from skgpb.problems import gpoo_function
 from skgpb.problems.metrics import aggregated_regret
 
@@ -405,3 +408,25 @@ def test_many_dimensions_beat_random_search(d):
     random = f(np.random.default_rng(0).uniform(size=(200, d))).max()
     best = f(optimizer.recommend("posterior").points)[0]
     assert best > 0.25 * random  # both are negative: half the distance
+
+
+@pytest.mark.parametrize("given", [None, 6])
+@pytest.mark.parametrize(
+    ("n", "K", "d", "exponent"), [(1, 2, 1, 1.0), (80, 3, 2, 0.5), (5, 9, 1, 1)]
+)
+def test_constants_are_those_of_the_claims(n, K, d, exponent, given):
+    constants = Constants(n, K, d, exponent, given)
+    limit = depth_limit(n, exponent, K, d) if given is None else given
+    assert constants.h_max == pytest.approx(limit)
+    assert constants.beta(0.1) == pytest.approx(theory_beta(n, limit, K, 0.1))
+    # Each evaluation splits at most one cell of each depth; there are no more than the whole tree.
+    cells = min(K ** (floor(limit) + 1), n * K * max(1.0, limit))
+    assert exp(constants.log_cells) == pytest.approx(cells)
+    later, expected = constants.with_n_evaluations(2 * n), Constants(2 * n, K, d, exponent, given)
+    assert vars(later) == vars(expected)
+
+
+def test_no_theory_asks_for_cells_smaller_than_rounding():
+    constants = Constants(10**9, 2, 1, 1e-3, None)
+    assert constants.h_max == constants.max_depth == deepest_level(2)
+    assert constants.log_cells == pytest.approx(np.log(2e9 * deepest_level(2)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import sqrt
+from types import SimpleNamespace
+
 import cases
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import defaults
 from skgpb.domains import Cells
 from skgpb.optimizers import GPUCBOptimizer, KGOptimizer
+from skgpb.optimizers.ucb import Exploration
 
 
 def told(d, **parameters):
@@ -326,3 +330,47 @@ def test_in_a_box_of_many_numbers_more_is_explored_for_the_end(d, parameters, ex
     parameters = {"regret": "simple", **parameters}
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * d, random_state=0, **parameters)
     assert optimizer.exploration(optimizer.posterior()) == expected
+
+
+def test_beta_is_doubled_until_the_best_setting_by_the_bounds_was_not_asked_or_is_uncertain():
+    rng, n_doubled = np.random.default_rng(0), []
+    for d in [1, 2] * 12:
+        rows = rng.random((30, d)) * [[1.0, 1000.0][:d]]
+        mean, std = rng.normal(size=30), rng.choice([1e-9, 0.02, 0.1], size=30)
+        mean[np.argmax(mean)] += 0.5
+        # Some answers are at another value of the last side.
+        asked = rows[rng.random(30) < 0.7] + 1e-9
+        asked[:, -1] += np.where(rng.random(len(asked)) < 0.3, 1.0, 0.0)
+        arms = SimpleNamespace(rows=rows)
+        exploration = Exploration("simple", None, True, arms, None, lambda asked=asked: asked, None)
+        near = 1e-6 * np.ptp(rows, axis=0)
+        known = [any(np.all(abs(x - row) <= near) for x in asked) for row in rows]
+        known &= std < defaults.NEGLIGIBLE * np.ptp(mean)
+        n = next((n for n in range(40) if not known[np.argmax(mean + sqrt(3.0 * 2**n) * std)]), 0)
+        round = SimpleNamespace(mean=mean, std=std)
+        assert exploration._double_beta_until_uncertain(3.0, round) == 3.0 * 2.0**n
+        n_doubled.append(n)
+    assert len(set(n_doubled)) > 2
+
+
+@pytest.mark.parametrize(("d", "period"), [(1, 3), (2, 5)])
+def test_the_distances_from_all_queries_are_in_sides_of_the_candidates(d, period):
+    rng = np.random.default_rng(0)
+    rows, asked = rng.random((20, d)) * [[3.0, 50.0][:d]], rng.random((6, d)) * [[3.0, 50.0][:d]]
+    asked[0] = rows[0]
+    layout = SimpleNamespace(n_sides=d, n_context=0)
+    arms = SimpleNamespace(rows=rows, layout=layout, is_discretization=True)
+    model = SimpleNamespace(diagnosis=SimpleNamespace(noise="some"))
+    exploration = Exploration("simple", None, True, arms, arms, lambda: asked, model)
+    far = [exploration._distances_from_queries(SimpleNamespace(t=t)) for t in range(1, 14)]
+    in_some = [t for t, each in enumerate(far, start=1) if each is not None]
+    assert in_some == [t for t in range(2, 14) if t % period == 1]
+    side = rows.max(axis=0) - rows.min(axis=0)
+    expected = [min(np.sqrt(np.sum(((x - q) / side) ** 2)) for q in asked) for x in rows]
+    np.testing.assert_allclose(far[period], expected, atol=1e-12)
+    # Candidates may all have one value on a side; no distance is left once all were asked.
+    rows[:, -1] = asked[:, -1] = 7.0
+    side[-1] = 1.0
+    expected = [min(np.sqrt(np.sum(((x - q) / side) ** 2)) for q in asked) for x in rows]
+    found = exploration._distances_from_queries(SimpleNamespace(t=period + 1))
+    assert found is None if d == 1 else np.allclose(found, expected)

@@ -477,3 +477,13 @@ def test_a_parent_is_the_ball_that_had_covered_the_child():
     assert (tree.children >= 0).sum() == len(tree.parent) - 1
     np.testing.assert_array_equal(tree.radius, 2.0**-tree.depth)
     assert tree.n_evaluations.sum() == 30
+
+
+def test_what_balls_cannot_cover_is_said_once(monkeypatch):
+    optimizer = GPZoomingOptimizer(RBF(0.4), bounds=BOUNDS[2]).start()
+    monkeypatch.setattr("skgpb.optimizers.gp_zooming.MAX_EFFORT", -1)
+    with pytest.warns(RefinementWarning, match="more than -1 boxes: balls are shrunk no further"):
+        assert not optimizer._may_shrink(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not optimizer._may_shrink(2)

@@ -16,6 +16,7 @@ from skgpb.optimizers import (
     IndirectMESOptimizer,
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
+    indirect_search,
 )
 
 FLAT = (
@@ -329,3 +330,34 @@ def test_masked_evaluations_beside_pairs_are_refused():
     X, masked = np.linspace(0, 1, 4)[:, None], np.ma.masked_greater([0.0, 0.5, 9.0, 0.2], 1.0)
     with pytest.raises((TypeError, ValueError), match=r"y .*mask"):
         CMESOptimizer(bounds=[(0, 1)]).fit(X, masked, queries=X)
+
+
+def test_between_the_candidates_none_is_asked_beside_one_that_is_not_free(monkeypatch):
+    """While answers are awaited. The nearest one differs least, in sides, on any side."""
+    sides, tops = np.array([1.0, 10.0]), []
+    optimizer = CMESOptimizer(
+        RBF(1.0),
+        conditional=WindowMean(scale=0.1),
+        bounds=[(0.0, 1.0), (0.0, 10.0)],
+        n_candidates=25,
+        alpha=0.01,
+        n_initial=0,
+        random_state=0,
+    )
+    monkeypatch.setattr(indirect_search, "maximise_in_box", lambda *given: tops[-1])
+    rng = np.random.default_rng(0)
+    for a in rng.random((5, 2)) * sides:
+        tops.append((a, 99.0))
+        optimizer.start()
+        candidates = optimizer.domain_.A
+        round, values = optimizer.posterior(), np.zeros(len(candidates))
+        every = np.arange(len(candidates))
+        nearest = np.argmin(np.max(np.abs(candidates - a) / sides, axis=1))
+        for left_out in (nearest, (nearest + 1) % len(every)):
+            free = np.delete(every, left_out)
+            between = not optimizer.run_.evaluating or left_out != nearest
+            found = optimizer._refine_query(round, values, free, free[3]).a
+            np.testing.assert_array_equal(found, a if between else candidates[free[3]])
+        assert np.array_equal(optimizer.ask(another=True).a, a)
+        # The place itself is pending now.
+        assert not np.array_equal(optimizer._refine_query(round, values, free, free[3]).a, a)

@@ -991,3 +991,23 @@ def test_a_reward_is_left_out_only_if_outcomes_are_told():
         with pytest.raises(ValueError, match="reward may be left out if only outcomes are told"):
             opt.tell(query, **told)
     assert opt.pending_ == [query]
+
+
+def test_outcomes_of_a_failure_count_for_no_answer_before_it():
+    opt = EIOptimizer(bounds=[(0, 1)], limits={"heat": (None, 1.2)}, random_state=0)
+    first, second = opt.ask(2)
+    opt.tell([first, second], [1.0, 2.0], outcomes={"heat": [1.0, 1.0]})
+    opt.tell(first, None)
+    opt.tell(first, outcomes={"heat": 2.0})
+    assert opt._limit_violation_mask().tolist() == [False, False]
+    opt.tell(first, 1.0, outcomes={"heat": None})
+    opt.tell(first, outcomes={"heat": 2.0})
+    assert opt._limit_violation_mask().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_limit_has_its_value_before_anything_was_measured(value):
+    opt = EIOptimizer(bounds=[(0, 1)], limits={"ok": value, "heat": (None, 1.2)}, random_state=0)
+    ok, heat = opt.start()._limits_at(opt.ask())
+    assert ok["value"] is value and ok["low"] is ok["high"] is None
+    assert heat["value"] is heat["low"] is None and heat["high"] == 1.2

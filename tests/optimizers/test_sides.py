@@ -29,7 +29,7 @@ from skgpb import (
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import CellAverage, WindowMean
-from skgpb.optimizers import Search
+from skgpb.optimizers import Search, _places
 from skgpb.optimizers._places import place_best_cell
 from skgpb.plotting import PosteriorDisplay, RegretDisplay
 
@@ -492,6 +492,30 @@ def test_the_best_place_of_a_cell_is_found_wherever_it_is(d):
     assert_allclose(beside, inside[:d], atol=1e-5)
     whole = np.where(np.arange(d) == 0, extent, sides)
     assert_allclose(best(inside, 0.3, sides=whole)[0], [0.5, 0.71][:d], atol=1e-4)
+
+
+def test_an_offset_of_all_averages_does_not_move_the_best_cell(monkeypatch):
+    """Averages that differ by less than a billionth of the offset are no ties."""
+    bounds, sides, peak, searches = np.array([[0.0, 1.0]] * 2), np.full(2, 0.2), [0.42, 0.68], []
+
+    def search(function, starts, room, unit):
+        searches.append((starts[0], unit))
+        return starts[0], -np.inf
+
+    monkeypatch.setattr(_places, "maximise_in_box", search)
+    lowers = []
+    for offset in (0.0, 1e6, -1e6):
+
+        def worth(cells, offset=offset):
+            away = np.array([cell.mean(axis=0) - peak for cell in cells])
+            return offset + 1e-3 * np.exp(-np.sum(away**2, axis=1))
+
+        lowers.append(place_best_cell(worth, np.empty((0, 2)), bounds, sides).lower)
+    assert_allclose(lowers[1:], [lowers[0]] * 2)
+    assert np.abs(lowers[0] + 0.1 - peak).max() < 0.2
+    for start, unit in searches:  # which begin at the best place known
+        assert_allclose(start, lowers[0])
+        assert unit == pytest.approx(searches[0][1], rel=1e-3)
 
 
 def test_the_best_runs_of_many_values_are_found_with_the_best_place_beside_them():

@@ -9,6 +9,7 @@ from reference.tree import quadrature, representatives
 
 from skgpb.optimizers import StoOOOptimizer
 from skgpb.optimizers import stooo as module
+from skgpb.optimizers._places import nearest_means
 
 N_ROUNDS = 60
 
@@ -224,3 +225,25 @@ def test_a_cell_of_a_size_is_sought_from_the_centres_of_all_cells_with_an_answer
     monkeypatch.setattr(module, "place_best_cell", place)
     found = optimizer.recommend(side=[0.25, 0.5])
     np.testing.assert_allclose(np.subtract(found.upper, found.lower), [0.25, 0.5])
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_point_has_the_mean_of_the_smallest_box_nearest_to_it(flat):
+    """On a domain without length on some side all volumes are 0: the first box counts."""
+    rng, top = np.random.default_rng(0), 5.0 if flat else 6.0
+    bounds = np.array([[0.0, 1.0], [10.0, 30.0], [5.0, top]])
+    ends = np.sort(rng.random((6, 2, 2)), axis=1) * [1.0, 20.0] + [0.0, 10.0]
+    boxes = [np.array([*low, 5.0, *high, top]) for low, high in ends]
+    boxes, values = [*boxes, boxes[0], boxes[3]], rng.normal(size=8)
+    X = rng.uniform(*bounds.T, size=(30, 3))
+
+    def distance_and_size(x, box):
+        low, high = box.reshape(2, 3)[:, :2]
+        outside = np.maximum(np.maximum(low - x[:2], x[:2] - high), 0.0) / [1.0, 20.0]
+        return round(outside.sum(), 12), 0.0 if flat else np.prod(high - low)
+
+    means = nearest_means(X, boxes, values, bounds, None)
+    for x, mean in zip(X, means, strict=True):
+        best = min(boxes, key=lambda box, x=x: distance_and_size(x, box))
+        alike = [v for box, v in zip(boxes, values, strict=True) if np.array_equal(box, best)]
+        assert mean == pytest.approx(np.mean(alike))

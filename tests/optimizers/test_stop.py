@@ -525,3 +525,24 @@ def test_the_gap_of_a_tree_holds_where_its_kernel_is_learned():
         held += opt.gap() >= max(true) - true[-1]
     # Of 16 gaps of 95 % less than 12 hold with a probability of 0.1 %.
     assert held >= 12
+
+
+def test_averages_that_no_answer_could_tell_apart_are_over_windows_of_the_answers():
+    """Around the targets, or as near to them as the box allows, and not smaller than these."""
+    box = np.array([[0.0, 1.0], [10.0, 14.0]])
+    optimizer = KGOptimizer(
+        bounds=box, queries=Cells([0.4]), targets=Cells([0.1]), n_candidates=40, random_state=0
+    )
+    optimizer.tell(optimizer.ask(3), [1.0, 2.0, 0.0])
+    best = optimizer.recommend()
+    comparison = optimizer._comparison(best)
+    targets, windows = comparison.finest._rows, comparison._rows
+    assert len(targets) == len(windows) > 5
+    for target, window in zip(targets, windows, strict=True):
+        for (low, high), a, b, lower, upper in zip(
+            box, target[:2], target[2:], window[:2], window[2:], strict=True
+        ):
+            side = 0.4
+            assert upper - lower == pytest.approx(side)
+            middle = min(max((a + b) / 2, low + side / 2), high - side / 2)
+            assert (lower + upper) / 2 == pytest.approx(middle)

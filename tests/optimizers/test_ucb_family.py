@@ -667,3 +667,16 @@ def test_every_arm_may_have_a_noise_variance_of_its_own(cls):
     asked = [query.index for kind, query, *_ in optimizer._events if kind == "tell"]
     np.testing.assert_array_equal(told, alphas[asked])
     assert optimizer.alpha_ == np.median(alphas)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_an_optimum_that_is_known_replaces_its_estimate_unless_a_mean_is_above(direction):
+    arms, sign = np.linspace(0.0, 1.0, 9)[:, None], 1.0 if direction == "maximize" else -1.0
+    settings = {"arms": arms, "alpha": 0.01, "direction": direction, "normalize_y": True}
+    for optimum in (9.0, 2.5, -9.0):
+        optimizer = ESTOptimizer(RBF(0.3), **settings, optimum=sign * optimum)
+        optimizer.tell(arms[[1, 4, 7]], sign * np.array([1.0, 3.0, 2.0]))
+        mean, std = optimizer.predict(arms, return_std=True)
+        mean *= sign
+        scores = optimizer.acquisition(optimizer.posterior())
+        np.testing.assert_allclose(scores, (mean - max(optimum, mean.max())) / std, rtol=1e-7)

@@ -118,7 +118,7 @@ WHATEVER = {
         queries=Cells([0.3, 0.2]), targets=Cells(0.2), n_initial=2, **CONTEXTS
     ),
     "a tree in contexts": lambda factor, offset: ContextualGPTreeOptimizer(
-        context_bounds=[(0.0, 1.0)], horizon=20, **BOX
+        context_bounds=[(0.0, 1.0)], horizon=12, **BOX
     ),
     "a margin": lambda factor, offset: PIOptimizer(
         xi=0.3 * factor, n_initial=3, n_candidates=20, **BOX
@@ -141,7 +141,7 @@ def everything(make, factor, offset):
     """Return what a run asks, recommends and predicts, all in the units of factor 1, offset 0."""
     optimizer, found = make(factor, offset), []
     contexts, fails = getattr(optimizer, "context_bounds", None), make is WHATEVER["failures"]
-    for i in range(10 if fails else 5):
+    for i in range(10 if fails else 4):
         batch = optimizer.ask(2, context=[0.3 * (i % 3)]) if contexts else optimizer.ask(2)
         for j, query in enumerate(batch):
             x = np.ravel(query.a if hasattr(query, "a") else query.points)
@@ -168,8 +168,12 @@ def everything(make, factor, offset):
     return found
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.parametrize("name", WHATEVER)
+LONG = {"lists and limits", "earlier campaigns", "CMETS"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.slow] * (each in LONG)) for each in WHATEVER]
+)
 def test_units_of_the_answers_are_those_of_all_that_follows_from_them(name):
     expected = everything(WHATEVER[name], 1.0, 0.0)
     offset = 500.0 if "tree" in name else -500.0  # bounds of a tree are the smaller of two

@@ -122,9 +122,9 @@ def test_exponent_is_that_of_the_kernel(kernel, alpha):
         assert smoothness_exponent(kernel, np.array(BOUNDS[d], dtype=float)) == alpha
 
 
-@pytest.mark.parametrize("unit", [1e-3, 1e3])
-def test_exponent_does_not_depend_on_the_units_of_the_sides(unit):
-    box = unit * np.array([[0.0, 1.0], [2.0, 2.5]])
+@pytest.mark.parametrize(("unit", "origin"), [(1e-3, 0.0), (1e3, 0.0), (1.0, 1e3)])
+def test_exponent_does_not_depend_on_the_units_of_the_sides(unit, origin):
+    box = unit * np.array([[0.0, 1.0], [2.0, 2.5]]) + origin
     assert smoothness_exponent(RBF(0.2 * unit), box) == 1.0
     assert smoothness_exponent(Matern(0.2 * unit, nu=0.5), box) == 0.5
 

@@ -606,3 +606,46 @@ def test_a_batch_is_as_large_as_the_number_of_jobs_that_is_given_or_possible():
     workers = make_workers(None, 3, answer, "record")
     workers.begin([1, 2])
     assert workers.room == 0  # a batch is answered as a whole
+
+
+def test_a_run_tells_no_more_answers_of_earlier_runs_than_its_budget(monkeypatch, tmp_path):
+    optimizer, evaluated = bandit(), []
+
+    def recorded(query):
+        evaluated.append(query)
+        return answer(query)
+
+    def interrupted(self, *given):
+        raise KeyboardInterrupt
+
+    with parallel_config(backend="threading"), monkeypatch.context() as patch:
+        patch.setattr(EvaluationLoop, "_tell", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            optimizer.run(recorded, 4, n_jobs=4)
+    left = [event[1] for event in optimizer._events]
+    assert sorted(evaluated, key=left.index) == left
+    for n_told, (budget, more) in enumerate([(1, {}), (3, {"resume": True})], start=1):
+        path = tmp_path / f"{n_told}.skgpb"
+        optimizer.save(path)
+        optimizer.run(recorded, budget, checkpoint=path if more else None, **more)
+    assert optimizer.run_.told_queries() == left[:3] and len(evaluated) == 4
+    optimizer.run(recorded, 2)
+    assert optimizer.run_.told_queries()[:4] == left and len(evaluated) == 5
+
+
+def test_answers_of_a_batch_after_the_end_of_a_run_are_told_by_the_next():
+    optimizer, evaluated = bandit(), []
+
+    def recorded(query):
+        evaluated.append(query)
+        return answer(query)
+
+    with parallel_config(backend="threading"):
+        result = optimizer.run(
+            recorded, 8, n_jobs=4, callback=lambda each: len(each.history_) == 2
+        )
+    assert result.nfev == len(optimizer.history_) == 2
+    batch = [event[1] for event in optimizer._events if event[0] == "ask"]
+    assert len(evaluated) == 4 and optimizer.pending_ == batch[2:]
+    assert optimizer.run(recorded, 2).nfev == 2
+    assert len(evaluated) == 4 and optimizer.run_.told_queries() == batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, ConditionalMean, LowRank, WindowMean
 from skgpb.kernels.evaluator import Functionals, unique_rows
 from skgpb.surrogate import GaussianProcess
+from skgpb.surrogate.draws import posterior_sampler
 from skgpb.surrogate.model import Samples
 
 KERNEL = 1.5 * RBF([0.4, 0.7])
@@ -402,3 +404,19 @@ def test_functionals_of_a_file_have_rows(offsets):
     assert len(Functionals.between(rows, np.array([0, 2, 3]))) == 2
     with pytest.raises(ValueError, match="functionals"):
         Functionals.between(rows, np.array(offsets, dtype=int))
+
+
+def test_joint_draws_have_the_moments_of_the_posterior():
+    rng = np.random.default_rng(0)
+    gp = GaussianProcess(1e-6 * RBF(0.3), 1)
+    gp.set_units(2.0, 5e3)
+    gp.observe_all(rng.random((6, 1)), rng.normal(size=6), np.full(6, 0.1))
+    row_sets = [rng.random((n, 1)) for n in (1, 3, 2, 1, 4, 1)]
+    draw = posterior_sampler(gp, row_sets)
+    mean, cov = gp.moments(row_sets, cov=True)
+    # Draws from unit vectors are the columns of a root of the covariance.
+    units = SimpleNamespace(standard_normal=lambda shape: np.eye(*shape))
+    root = draw(len(row_sets), units) - mean
+    assert_allclose(root.T @ root, cov, atol=1e-6)
+    zeros = SimpleNamespace(standard_normal=np.zeros)
+    assert_allclose(draw(1, zeros)[0], mean)

@@ -65,11 +65,12 @@ def test_a_functional_that_is_tracked_is_observed_as_its_rows_are():
 
 def test_learning_returns_another_model_and_leaves_this_one():
     model = played(ours(relearn=None), *answers(12))
-    theta, noise, due = model.process.kernel.theta, model.noise, model.schedule.learning_due
+    theta, noise, schedule = model.process.kernel.theta, model.noise, replace(model.schedule)
     other = model.refit()
     assert not np.allclose(other.process.kernel.theta, theta) and other.n_learned == 1
     assert_allclose(model.process.kernel.theta, theta, rtol=0)
-    assert (model.noise, model.schedule.learning_due, model.n_learned) == (noise, due, 0)
+    assert (model.noise, model.schedule, model.n_learned) == (noise, schedule, 0)
+    assert other.schedule.learned_at == 12
     again = model.refit(Hyperparameters.of(other.found.values()))
     x = np.linspace(0.0, 1.0, 5)[:, None]
     assert_allclose(again.process.moments(x), other.process.moments(x), rtol=0)

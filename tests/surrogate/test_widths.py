@@ -354,3 +354,21 @@ def test_the_noise_bound_is_in_standard_deviations_of_the_noise(bound, alpha, sh
     gain = 3.0
     beta = Widths(contradicted(), given, alpha, lambda: level).beta_of_gain(gain, 2.0)
     assert beta == pytest.approx((2.0 + share * np.sqrt(2 * (gain + 1 + np.log(2.0 / 0.1)))) ** 2)
+
+
+@pytest.mark.parametrize(("n", "share", "failure_probability"), [(12, 1.0, 0.05), (40, 2.0, 0.3)])
+def test_the_squares_of_residuals_are_bounded_by_those_of_noise(n, share, failure_probability):
+    """Where f is known to be 0, they are those of the answers, of which some are repeats."""
+    rng = np.random.default_rng(0)
+    X, noises = rng.integers(0, 5, size=(n, 1)) / 5, rng.uniform(0.5, 2.0, n)
+    # By Markov's inequality for the mean of four supermartingales, at the best of their exponents.
+    most = min(
+        (np.log(4.0 / failure_probability) - 0.5 * n * np.log(1.0 - 2.0 * s)) / s
+        for s in (1 / 4, 1 / 8, 1 / 16, 1 / 32)
+    )
+    y = rng.normal(size=n)
+    y *= np.sqrt(share**2 * most / np.sum(y**2 / noises))
+    for size in (0.999, 1.001):
+        gp = GaussianProcess(1e-12 * KERNEL, 1)
+        gp.observe_all(X, size * y, noises)
+        assert fits(gp, 1.0, share, failure_probability) == (size < 1.0)

@@ -290,3 +290,20 @@ def test_a_fit_of_a_loaded_run_draws_a_seed_of_its_own(tmp_path):
     assert resumed.run_.seed == run.run_.seed
     x = resumed.ask().points
     assert resumed.fit(x).run_.seed != run.run_.seed
+
+
+def test_names_of_columns_are_those_of_fit_alone(tmp_path):
+    """Names of sides are no names that ``fit`` saw."""
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"east": [0.1, 0.5], "north": [0.2, 0.3]})
+    fitted = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0).fit(X, [1.0, 2.0])
+    asked = GPUCBOptimizer(bounds={"east": (0, 1), "north": (0, 1)}, random_state=0)
+    told = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0).tell(X, [1.0, 2.0])
+    for run in (fitted, asked.tell(asked.ask(), 1.0), told):
+        run.save(tmp_path / "run")
+        loaded = GPUCBOptimizer.load(tmp_path / "run")
+        assert loaded.run_.names == run.run_.names
+        names, expected = (getattr(each, "feature_names_in_", None) for each in (loaded, run))
+        assert_array_equal(names, expected)
+        os.remove(tmp_path / "run")
+    assert fitted.feature_names_in_.tolist() == list(X)

@@ -13,7 +13,7 @@ from skgpb.exceptions import DataWarning
 from skgpb.lab.tables import BestSubgroup
 from skgpb.lab.tables.conditions import Categories
 from skgpb.lab.tables.finding import find_and_judge
-from skgpb.lab.tables.subgroup import FEWEST_ROWS
+from skgpb.lab.tables.subgroup import FEWEST_ROWS, _as_numbers
 
 
 @pytest.mark.one_in(3)
@@ -76,12 +76,18 @@ def test_a_target_of_yes_and_no_is_a_share(words, framed):
     assert search.average_ == same.average_ == yes[search.predict(X)].mean()
 
 
+@pytest.mark.parametrize("words", ["Yes no y N", "true False t f"])
+def test_every_word_for_yes_and_no_may_stand_in_one_target(words):
+    np.testing.assert_array_equal(_as_numbers(words.split()), [True, False, True, False])
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [
         (["yes", "maybe"], "y must be numbers, booleans, or texts that are yes or no, got 'maybe'"),
         (["yes", None], "got None"),
         (["true", "no"], "got 'true'"),
+        ([Decimal(1), "maybe"], "got Decimal"),
         (np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]"), "y holds dates or durations"),
     ],
 )
