@@ -216,7 +216,7 @@ def _mixture_rule(
     # On a line at a distance y the density of log u is larger by cos(y)^-shape at most.
     y = np.linspace(0.01, 0.5 * np.pi, 200, endpoint=False)
     step = (2.0 * np.pi * y / (-np.log(least) - shape * np.log(np.cos(y)))).max()
-    if not low > 0.0 or np.log(high / low) > MAX_MIXTURE * step:
+    if not low > 0.0 or np.log(high) - np.log(low) > MAX_MIXTURE * step:
         return None
     x = np.arange(np.log(low), np.log(high) + step, step)
     masses = step * np.exp(shape * x - np.exp(x) - gammaln(shape))
@@ -227,7 +227,8 @@ def _mixture_rule(
     t = np.exp(x) / shape
     by_alpha = shape * (np.log(shape) + 1.0 - digamma(shape) + np.log(t) - t)
     masses[0] += 1.0 - masses.sum()
-    return t, masses, by_alpha
+    # The masses sum to 1 for every alpha, so that the variance does not depend on alpha.
+    return t, masses, by_alpha - masses @ by_alpha
 
 
 def compile_radial_products(

@@ -303,8 +303,8 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
             round.n_queries,
         )
         differ = self._cost_model.differ
-        if not differ and round.cost[0] == 1.0:
-            return values  # fast path: in most rounds all costs are 1
+        if not differ and (round.cost == 1.0).all():
+            return values  # fast path: all costs are 1 in most rounds, those without failures
         unit = self._unit_in_round(round)
         if unit != "log" and not differ:
             return values

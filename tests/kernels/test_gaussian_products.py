@@ -174,6 +174,14 @@ def test_its_derivatives_are_differences(kernel):
         assert_allclose(slope[:, i], difference, rtol=0, atol=1e-7)
 
 
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
+@pytest.mark.parametrize("alpha", [0.4, 1.3, 20.0])
+def test_the_variance_of_a_mixture_does_not_depend_on_its_shape(alpha, tolerance):
+    found = gaussian_mixture(RationalQuadratic(0.5, alpha), 2, tolerance)
+    assert_allclose(found.weights.sum(), 1.0, rtol=1e-13)
+    assert_allclose(found.weights_jacobian.sum(axis=0), 0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("window", ["uniform", "gaussian"])
 @pytest.mark.parametrize("kernel", [MIXTURES[1], MIXTURES[3], MIXTURES[5]], ids=str)
 def test_windows_of_a_mixture_agree_with_quadrature(kernel, window):
