@@ -33,7 +33,7 @@ from skgpb._core._sizes import SizedCells
 from skgpb.kernels._boxes import BoxPoints, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._groups import Groups, has_groups
 from skgpb.kernels._products import GaussianProducts, RadialProducts, compile_gaussian_products
-from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, noise_of_points
+from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, noise_of_points, variances
 from skgpb.kernels._wrapper import WrapperKernel, check_pair
 from skgpb.kernels.evaluator import (
     Evaluator,
@@ -147,8 +147,8 @@ class CellKernel(WrapperKernel):
             return Groups(self, d).diag(boxes)
         if products is None:
             return self.generic_diag(boxes)
-        variances = self._make_cells(products).diag(boxes)
-        return variances + products.nugget * self._noise_share(boxes)
+        noiseless = self._make_cells(products).diag(boxes)
+        return noiseless + products.nugget * self._noise_share(boxes)
 
     def noise_diag(self, X: ArrayLike) -> np.ndarray:
         """Return the part of ``diag(X)`` that is white noise of the base kernel.
@@ -278,17 +278,17 @@ class CellKernel(WrapperKernel):
         """Return the diagonal of ``generic(boxes)`` from small blocks around the diagonal."""
         base, block = self._checked_base(), self._block_points(None)
         if len(boxes) and is_point(boxes).all():
-            return base.diag(boxes[:, : boxes.shape[1] // 2])
+            return variances(base, boxes[:, : boxes.shape[1] // 2])
         self._check_affordable(boxes, boxes)
-        variances = np.empty(len(boxes))
+        out = np.empty(len(boxes))
         for rows in self.runs(boxes, DIAGONAL_POINTS):
             points = self.point_set(boxes[rows])
             K, _ = _mean_block(base, points, points, self._noise_survives, False, block)
-            variances[rows] = np.diag(K)
+            out[rows] = np.diag(K)
         if not self._noise_survives:
             flat = np.flatnonzero(is_point(boxes))
-            variances[flat] = base.diag(boxes[flat, : boxes.shape[1] // 2])
-        return variances
+            out[flat] = variances(base, boxes[flat, : boxes.shape[1] // 2])
+        return out
 
     def _generic_noise_diag(self, boxes: np.ndarray) -> np.ndarray:
         """Return the noise (n,): the diagonal of ``base(P)`` minus that of ``base(P, P)``."""
@@ -309,7 +309,7 @@ class CellKernel(WrapperKernel):
             rows = flat[part]
             points = boxes[rows, : boxes.shape[1] // 2]
             if gradient is None:
-                K[rows, rows] = base.diag(points)
+                K[rows, rows] = variances(base, points)
             else:
                 values, slopes = base(points, eval_gradient=True)
                 here = np.arange(len(rows))

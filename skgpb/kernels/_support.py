@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._white import contains_white_noise, noise_of_points
+from skgpb.kernels._white import contains_white_noise, noise_of_points, variances
 from skgpb.kernels.evaluator import origin_of, relative
 from skgpb.utils.roots import nonnegative
 from skgpb.utils.validation import box_around
@@ -135,7 +135,7 @@ class SupportEvaluator:
         """Return the variances (n,)."""
         out = np.empty(len(E))
         if len(E.points):
-            out[~E.is_query] = self.base.diag(E.points) - noise_of_points(self.base, E.points)
+            out[~E.is_query] = variances(self.base, E.points) - noise_of_points(self.base, E.points)
         out[E.is_query] = self._variances_of_answers(E)
         return out
 

@@ -1,13 +1,22 @@
-"""White noise in kernel expressions: where it occurs, and its variance.
+"""Variances of kernel expressions, and their part that is white noise.
 
-It follows scikit-learn: a ``WhiteKernel`` adds to the diagonal of ``K(X)``, and not to the
+White noise follows scikit-learn: a ``WhiteKernel`` adds to the diagonal of ``K(X)``, and not to the
 covariance of a point and a copy of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
-from sklearn.gaussian_process.kernels import Exponentiation, Kernel, Product, Sum, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    Exponentiation,
+    Kernel,
+    PairwiseKernel,
+    Product,
+    Sum,
+    WhiteKernel,
+)
 
 #: Memory: number of points in a block; only the diagonal of a block is used.
 DIAGONAL_POINTS = 64
@@ -17,8 +26,24 @@ NOISE_ROUNDING = 1e-13
 
 def contains_white_noise(kernel: Kernel) -> bool:
     """Return whether a WhiteKernel occurs anywhere in a kernel expression."""
+    return _contains(kernel, WhiteKernel)
+
+
+def _contains(kernel: Kernel, kind: type[Kernel]) -> bool:
     inside = (part for part in vars(kernel).values() if isinstance(part, Kernel))
-    return isinstance(kernel, WhiteKernel) or any(map(contains_white_noise, inside))
+    return isinstance(kernel, kind) or any(_contains(part, kind) for part in inside)
+
+
+def variances(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Return ``kernel.diag(X)``, from blocks if scikit-learn evaluates it point by point."""
+    if not _contains(kernel, PairwiseKernel):
+        return kernel.diag(X)
+    parts = [np.diag(kernel(block)) for block in _blocks(X)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _blocks(X: np.ndarray) -> Iterator[np.ndarray]:
+    return (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
 
 
 def noise_of_points(kernel: Kernel, X: np.ndarray) -> np.ndarray:
@@ -27,7 +52,7 @@ def noise_of_points(kernel: Kernel, X: np.ndarray) -> np.ndarray:
         return np.zeros(len(X))
     if hasattr(kernel, "noise_diag"):
         return kernel.noise_diag(X)
-    total = kernel.diag(X)
+    total = variances(kernel, X)
     noise = total - _covariance_with_copy(kernel, X)
     # Two ways of summing the same covariance differ by rounding, which is not noise.
     noise[np.abs(noise) <= NOISE_ROUNDING * np.abs(total)] = 0.0
@@ -39,7 +64,7 @@ def _covariance_with_copy(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     if type(kernel) is WhiteKernel:
         return np.zeros(len(X))
     if not contains_white_noise(kernel):
-        return kernel.diag(X)
+        return variances(kernel, X)
     if hasattr(kernel, "noise_diag"):
         return kernel.diag(X) - kernel.noise_diag(X)
     if type(kernel) is Exponentiation:
@@ -48,6 +73,5 @@ def _covariance_with_copy(kernel: Kernel, X: np.ndarray) -> np.ndarray:
         first, second = (_covariance_with_copy(part, X) for part in (kernel.k1, kernel.k2))
         return first + second if type(kernel) is Sum else first * second
     # a kernel that the user wrote
-    blocks = (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
-    parts = [np.diag(kernel(block, block.copy())) for block in blocks]
+    parts = [np.diag(kernel(block, block.copy())) for block in _blocks(X)]
     return np.concatenate([np.zeros(0), *parts])

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product
 
 from skgpb.kernels._random_effect import of_f
-from skgpb.kernels._white import contains_white_noise, noise_of_points
+from skgpb.kernels._white import contains_white_noise, noise_of_points, variances
 from skgpb.utils.validation import box_around
 
 #: Rounding: domains this many sides away from zero are far: their coordinates lose digits if they
@@ -170,8 +170,8 @@ class PlainEvaluator:
 
     def diag(self, E: np.ndarray) -> np.ndarray:
         """Return the variances (n,)."""
-        variances = self._times_factor(self._base.diag(relative(E, self.origin)))
-        total = np.array(variances, dtype=np.float64)
+        of_base = variances(self._base, relative(E, self.origin))
+        total = np.array(self._times_factor(of_base), dtype=np.float64)
         check_covariances(self.kernel, total, (len(E),))
         return total - self.noise(E) if self._white else total
 

@@ -54,7 +54,7 @@ from skgpb.kernels._quadrature import (
     mean_over_rules,
     tensor_rule,
 )
-from skgpb.kernels._white import noise_of_points
+from skgpb.kernels._white import noise_of_points, variances
 from skgpb.kernels.evaluator import Evaluator, origin_of, relative
 from skgpb.utils.validation import box_around
 from skgpb.utils.warnings import warn
@@ -364,7 +364,7 @@ class WindowEvaluator:
         flat = _without_width(E)
         if flat.any():
             points = E.rows[flat, : self.d]
-            out[flat] = self.base.diag(points) - noise_of_points(self.base, points)
+            out[flat] = variances(self.base, points) - noise_of_points(self.base, points)
         distinct, inverse = self._like(E, ~flat)
         covariance = getattr(self, f"_{self.way}")
         values = np.array([covariance(_take(E, [i]), _take(E, [i]))[0, 0] for i in distinct])
@@ -411,16 +411,22 @@ class WindowEvaluator:
     # -- closed forms -----------------------------------------------------------------------
 
     def _closed(self, E: WindowRows, F: WindowRows) -> np.ndarray:
-        if self.window == "uniform":
-            boxes = (self._boxes(G.rows, F.origin) for G in (E, F))
-            K = self.cells.cross(*boxes)
-        else:
-            K = gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
-        if self.is_mixture:
-            i, j = (np.flatnonzero(_without_width(G)) for G in (E, F))
-            points = (G.rows[k, : self.d] for G, k in ((E, i), (F, j)))
-            K[np.ix_(i, j)] = self.base(*points) if len(i) and len(j) else 0.0
+        if not self.is_mixture:
+            return self._products_of(E, F)
+        i, j = (np.flatnonzero(_without_width(G)) for G in (E, F))
+        if not (len(i) and len(j)):
+            return self._products_of(E, F)
+        of_points = self.base(*(G.rows[k, : self.d] for G, k in ((E, i), (F, j))))
+        if of_points.shape == (len(E), len(F)):
+            return of_points
+        K = self._products_of(E, F)
+        K[np.ix_(i, j)] = of_points
         return K
+
+    def _products_of(self, E: WindowRows, F: WindowRows) -> np.ndarray:
+        if self.window == "gaussian":
+            return gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
+        return self.cells.cross(*(self._boxes(G.rows, F.origin) for G in (E, F)))
 
     def _series(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         """Return covariances on the line: harmonics, plus quadrature for the other summands."""

@@ -45,7 +45,7 @@ from skgpb.domains.space import SAME, ParameterSpace, SeparateAxis
 from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise
+from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, variances
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._feasibility import SuccessProbabilities
@@ -196,7 +196,7 @@ class PriorOfPoints:
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Variances (n,), white noise included."""
-        return self.kernel.diag(rows_of_points(X, self.space))
+        return variances(self.kernel, rows_of_points(X, self.space))
 
 
 def monotone_envelope(g: np.ndarray) -> np.ndarray:
@@ -260,8 +260,8 @@ def _deviations(kernel: Callable, center: np.ndarray, points: np.ndarray) -> np.
     """Return the standard deviations (n,) of f(points) - f(center), without white noise."""
     X = np.concatenate([center[None], points])
     own = _variances(kernel, X)
-    variances = own[1:] + own[0] - 2.0 * np.asarray(kernel(X[:1], points))[0]
-    return np.sqrt(nonnegative(variances, kernel, lambda: float(own.max())))
+    squares = own[1:] + own[0] - 2.0 * np.asarray(kernel(X[:1], points))[0]
+    return np.sqrt(nonnegative(squares, kernel, lambda: float(own.max())))
 
 
 def _variances(kernel: Callable, X: np.ndarray) -> np.ndarray:

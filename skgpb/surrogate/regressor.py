@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 
+from skgpb.kernels._white import variances
 from skgpb.kernels.evaluator import Functionals, origin_of, unique_rows
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import center_and_scale, log_likelihood, maximise_likelihood
@@ -292,7 +293,7 @@ class OnlineGaussianProcessRegressor(
             kernel = self.kernel if self.kernel is not None else default_kernel()
             q = check_size(self.n_targets or 1, "n_targets", most=MOST_QUERIES)
             mean = np.zeros((len(X), q) if q > 1 else len(X))
-            second = kernel(X) if return_cov else kernel.diag(X) if return_std else None
+            second = kernel(X) if return_cov else variances(kernel, X) if return_std else None
             return self._predictions(mean, second, np.ones(q), return_std)
         process = self.process_
         K = process.covariance(Functionals.of_rows(X), process.observed)
@@ -307,7 +308,7 @@ class OnlineGaussianProcessRegressor(
             prior = self.kernel_(process.relative(X))
             return self._predictions(mean, prior - K @ K.T, scale, False)
         return self._predictions(
-            mean, process.posterior_variances(self.kernel_.diag(X), K), scale, True
+            mean, process.posterior_variances(variances(self.kernel_, X), K), scale, True
         )
 
     @staticmethod

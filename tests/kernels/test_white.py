@@ -8,12 +8,13 @@ from sklearn.gaussian_process.kernels import (
     ConstantKernel,
     DotProduct,
     Matern,
+    PairwiseKernel,
     RationalQuadratic,
     WhiteKernel,
 )
 
 from skgpb.kernels import CellAverage, Columns, Tasks
-from skgpb.kernels._white import noise_of_points
+from skgpb.kernels._white import noise_of_points, variances
 from skgpb.kernels.evaluator import PlainEvaluator
 
 WHITE = WhiteKernel(0.3)
@@ -60,3 +61,26 @@ def test_noise_of_many_points_needs_no_covariances(monkeypatch):
         monkeypatch.setattr(each, "__call__", lambda *arguments: calls.append(arguments))
     assert_allclose(PlainEvaluator(kernel).noise(X), expected)
     assert not calls
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        PairwiseKernel(0.7, metric="laplacian"),
+        2.0 * PairwiseKernel(0.7, metric="linear") ** 2 + WHITE,
+    ],
+    ids=str,
+)
+def test_variances_are_those_of_the_diagonal_without_a_call_for_each_point(kernel, monkeypatch):
+    X = np.random.default_rng(0).uniform(size=(150, 2))
+    expected, calls = kernel.diag(X), []
+    called = PairwiseKernel.__call__
+
+    def counted(self, *args, **kwargs):
+        calls.append(args)
+        return called(self, *args, **kwargs)
+
+    monkeypatch.setattr(PairwiseKernel, "__call__", counted)
+    assert_allclose(variances(kernel, X), expected, rtol=1e-13)
+    assert len(calls) < 10
+    assert variances(kernel, X[:0]).shape == (0,)
