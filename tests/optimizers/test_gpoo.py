@@ -488,3 +488,19 @@ def test_a_box_is_the_cell_that_has_its_corners_or_a_region(bounds):
     box[0] += 0.01
     region = domain.query_of_box(box)
     assert isinstance(region, Region) and region.params["x"] == (0.01, 10.0)
+
+
+@pytest.mark.parametrize("n_children", [2, 3])
+@pytest.mark.parametrize("min_members", [1, 4])
+def test_a_pool_is_cut_to_the_deepest_level_at_which_every_cell_has_children(
+    n_children, min_members
+):
+    for n in (3, 12, 40, 100):
+        pool = np.linspace(0.0, 1.0, n)[:, None]
+        optimizer = GPOOOptimizer(
+            RBF(0.2), pool=pool, n_children=n_children, min_members=min_members
+        )
+        depth, smallest = 0, n // n_children
+        while smallest // n_children >= min_members:
+            depth, smallest = depth + 1, smallest // n_children
+        assert optimizer.start().max_depth_ == depth
