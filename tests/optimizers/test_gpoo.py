@@ -13,7 +13,7 @@ from skgpb import GPOOOptimizer, StoOOOptimizer
 from skgpb.domains import Region
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import Guarantee
-from skgpb.kernels import CellAverage
+from skgpb.kernels import CellAverage, LowRank
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 KERNEL = 0.1 * RBF(0.1)
@@ -504,3 +504,31 @@ def test_a_pool_is_cut_to_the_deepest_level_at_which_every_cell_has_children(
         while smallest // n_children >= min_members:
             depth, smallest = depth + 1, smallest // n_children
         assert optimizer.start().max_depth_ == depth
+
+
+@pytest.mark.parametrize(
+    ("n", "kernel", "parameters", "is_low_rank"),
+    [
+        (21, RBF(0.2), {"feedback": "integral"}, True),
+        (20, RBF(0.2), {"feedback": "integral"}, False),
+        (21, RBF(0.2) + WhiteKernel(0.1), {"feedback": "integral"}, False),
+        (21, RBF(0.2), {"feedback": "average"}, False),
+        (21, RBF(0.2), {"feedback": "average", "n_representatives": 21}, True),
+        (21, RBF(0.2), {"feedback": "average", "n_representatives": 20}, False),
+    ],
+)
+def test_cells_of_too_many_rows_have_a_low_rank_kernel(
+    monkeypatch, n, kernel, parameters, is_low_rank
+):
+    monkeypatch.setattr("skgpb.optimizers._trees.MANY_ROWS", 20)
+    pool = np.random.default_rng(0).random((n, 2))
+    optimizer = GPOOOptimizer(kernel, pool=pool, **parameters).start()
+    assert isinstance(optimizer._query_kernel(), LowRank) == is_low_rank
+    assert_array_equal(optimizer.bounds_, [[x.min(), x.max()] for x in pool.T])
+
+
+def test_at_depth_0_the_whole_domain_is_recommended():
+    optimizer = GPOOOptimizer(RBF(0.2), bounds=[(0.0, 1.0)], random_state=0)
+    for _ in range(3):
+        optimizer.tell(query := optimizer.ask(), query.center[0])
+    assert optimizer.recommend(depth=0).depth == 0 < optimizer.recommend().depth

@@ -269,3 +269,23 @@ def test_the_largest_deviation_is_found_at_each_of_five_places(d):
             return np.maximum(0.01 - np.abs(t - place).max(axis=1), 0.0)
 
         assert largest_within(narrow, d) == 0.01
+
+
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
+def test_a_given_variation_is_in_the_units_of_the_answers(cls):
+    for given in ((3.0, 0.6), lambda h: 3.0 * 0.6**h):
+        optimizer = cls(
+            RBF(0.3), bounds=[(0.0, 1.0)], normalize_y=True, variation=given, random_state=0
+        )
+        for _ in range(3):
+            optimizer.tell(query := optimizer.ask(), 50.0 * query.center[0] + 7.0)
+        scale, found = optimizer._model.process.scale, optimizer._variation
+        h = np.arange(len(found))
+        if cls is GPZoomingOptimizer and isinstance(given, tuple):
+            expected = 3.0 * (optimizer.domain_.covering.diameter * 2.0**-h) ** 0.6
+        elif cls is GPZoomingOptimizer:
+            expected = [given(r) for r in optimizer.domain_.covering.diameter * 2.0**-h]
+        else:
+            expected = 3.0 * 0.6**h
+        assert scale > 5.0
+        np.testing.assert_allclose(found * scale, expected)
