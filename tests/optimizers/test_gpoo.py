@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import loguniform
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
-from skgpb import GPOOOptimizer, StoOOOptimizer
+from skgpb import GPOOOptimizer, StoOOOptimizer, defaults
 from skgpb.domains import Region
+from skgpb.domains.partition import deepest_level
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, LowRank
@@ -532,3 +533,10 @@ def test_at_depth_0_the_whole_domain_is_recommended():
     for _ in range(3):
         optimizer.tell(query := optimizer.ask(), query.center[0])
     assert optimizer.recommend(depth=0).depth == 0 < optimizer.recommend().depth
+
+
+@pytest.mark.parametrize(("d", "n_children"), [(1, 2), (3, 3), (9, 9)])
+def test_cells_are_cut_so_often_on_each_side_as_their_numbers_allow(d, n_children):
+    optimizer = GPOOOptimizer(RBF(0.2), bounds=[(0.0, 1.0)] * d, n_children=n_children)
+    depth = optimizer.set_params(feedback="center").start().max_depth_
+    assert depth == min(defaults.CUTS_PER_AXIS * d, deepest_level(n_children))

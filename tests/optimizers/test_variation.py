@@ -24,6 +24,7 @@ from skgpb.optimizers import (
 )
 from skgpb.optimizers._trees import (
     PriorOfPoints,
+    answer_deviations,
     cell_deviations,
     claim_2,
     h_max,
@@ -271,21 +272,16 @@ def test_the_largest_deviation_is_found_at_each_of_five_places(d):
         assert largest_within(narrow, d) == 0.01
 
 
-@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
-def test_a_given_variation_is_in_the_units_of_the_answers(cls):
-    for given in ((3.0, 0.6), lambda h: 3.0 * 0.6**h):
-        optimizer = cls(
-            RBF(0.3), bounds=[(0.0, 1.0)], normalize_y=True, variation=given, random_state=0
-        )
-        for _ in range(3):
-            optimizer.tell(query := optimizer.ask(), 50.0 * query.center[0] + 7.0)
-        scale, found = optimizer._model.process.scale, optimizer._variation
-        h = np.arange(len(found))
-        if cls is GPZoomingOptimizer and isinstance(given, tuple):
-            expected = 3.0 * (optimizer.domain_.covering.diameter * 2.0**-h) ** 0.6
-        elif cls is GPZoomingOptimizer:
-            expected = [given(r) for r in optimizer.domain_.covering.diameter * 2.0**-h]
-        else:
-            expected = 3.0 * 0.6**h
-        assert scale > 5.0
-        np.testing.assert_allclose(found * scale, expected)
+def test_deviations_in_cells_of_a_pool_are_the_largest_of_their_members():
+    pool, kernel = np.random.default_rng(0).random((40, 2)), 1.7 * RBF(0.4)
+    optimizer = GPOOOptimizer(kernel, pool=pool, n_representatives=5).start()
+    largest = []
+    for depth in range(4):
+        found = []
+        for rows, members in optimizer.domain_.deviation_row_sets(depth):
+            own = kernel(rows).mean() - 2.0 * kernel(members, rows).mean(axis=1)
+            found += (own + kernel.diag(members)).tolist()
+        largest.append(np.sqrt(max(found)))
+    expected = np.maximum.accumulate(largest[::-1])[::-1]
+    given = optimizer._model.process, optimizer.domain_, 4, False
+    np.testing.assert_allclose(answer_deviations(*given), expected, rtol=1e-9)
