@@ -247,3 +247,11 @@ def test_a_point_has_the_mean_of_the_smallest_box_nearest_to_it(flat):
         best = min(boxes, key=lambda box, x=x: distance_and_size(x, box))
         alike = [v for box, v in zip(boxes, values, strict=True) if np.array_equal(box, best)]
         assert mean == pytest.approx(np.mean(alike))
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_before_any_answer_the_middle_of_the_range_is_predicted(direction):
+    optimizer = StoOOOptimizer(
+        bounds=[(0.0, 1.0)], reward_range=(1.0, 5.0), direction=direction
+    ).start()
+    assert optimizer.predict([[0.2], [0.9]]).tolist() == [3.0, 3.0]
