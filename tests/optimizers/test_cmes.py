@@ -548,3 +548,39 @@ def test_a_gap_behind_a_blur_is_between_averages_over_windows_as_wide_as_is_know
     given = CMESOptimizer(**optimizer.get_params(deep=False) | {"kernel": RBF(0.5)})
     given.tell([0.2, 1.0], 0.0)
     assert given._gap_averages() == "" and not given._blur().any()
+
+
+def test_joint_information_is_that_of_its_own_draws():
+    n = 200
+    kernel = ConstantKernel(4.0) * RBF(0.3)  # scores are in units of its deviation
+    optimizer = make(
+        "CMESOptimizer", kernel=kernel, information="joint", n_max_values=n, optimizer=None
+    )
+    play(optimizer, 3)
+    _, scores = scored(optimizer)
+    posterior = optimizer.posterior()
+    f = posterior.in_units_of_reward(posterior.draws(n))
+    points = optimizer.targets_.points
+    cov = optimizer.surrogate_.predict_joint(points, QUERIES)[1]
+    # Of each answer with f wherever a draw of f is largest.
+    k = len(points)
+    covariance = cov[k:, :k][:, f.argmax(axis=1)].mean(axis=1)
+    total = (np.diag(cov)[k:] + 1e-3) * f.max(axis=1).var()
+    np.testing.assert_allclose(scores, -0.5 * np.log(1.0 - covariance**2 / total), atol=1e-6)
+    assert scores.max() > 0.05
+
+
+@pytest.mark.parametrize("information", [0.0, 1e-12, 1e-3])
+def test_where_no_answer_is_informative_the_least_certain_is_asked(monkeypatch, information):
+    cost = np.linspace(1.0, 2.0, 21)
+    kernel = ConstantKernel(4.0) * RBF(0.3)
+    optimizer = make("CMESOptimizer", kernel=kernel, optimizer=None, cost=cost).start()
+    values = np.linspace(0.0, information, 21)
+    monkeypatch.setattr(optimizer, "acquisition", lambda posterior: values)
+    np.testing.assert_array_equal(optimizer._scores(optimizer.posterior()), values / cost)
+    optimizer.tell(QUERIES[3], 1.0)
+    std = optimizer.predict_query(QUERIES, return_std=True)[1]
+    unit = np.sqrt(optimizer.surrogate_.kernel_.base.diag(np.zeros((1, 1)))[0])
+    expected = values if information == 1e-3 else std / unit
+    found = optimizer._scores(optimizer.posterior())
+    np.testing.assert_allclose(found, expected / cost, rtol=1e-6, atol=1e-15)

@@ -576,3 +576,26 @@ def test_the_first_design_is_as_large_as_that_of_any_campaign(sizes):
         player.tell(allocation, [1.0 * n, 2.0])
         n += 1
     assert n == max(sizes)
+
+
+def test_a_rate_of_successes_has_the_noise_that_follows_from_it():
+    player = bandit()
+    allocation = player.ask()
+    with pytest.raises(ValueError, match="the noise of '12 of 300' follows from it"):
+        player.tell(allocation, ["12 of 300", 2.0, 3.0], alpha=0.1)
+    assert not len(player.history_)
+    player.tell(allocation, ["12 of 300", 2.0, 3.0])
+    assert player.history_["reward"][0].tolist() == [12.0, 2.0, 3.0]
+    q = 13.0 / 302.0
+    noises = [optimizer._model.process.posterior.noises()[0] for optimizer in player.optimizers_]
+    np.testing.assert_allclose(noises, [300.0 * q * (1.0 - q), 0.1, 0.1])
+
+
+def test_masks_of_arms_are_those_of_the_campaigns_that_failures_depend_on():
+    player = bandit().start()
+    first, last = object(), object()
+    masks = {first: np.arange(21) % 2 == 0, last: np.arange(21) < 5}
+    for otherwise in (np.ones(63, dtype=bool), np.zeros(63, dtype=bool)):
+        found = player._arm_mask(lambda each, rows: masks[each], [first, None, last], otherwise)
+        expected = np.concatenate([masks[first], otherwise[21:42], masks[last]])
+        np.testing.assert_array_equal(found, expected)

@@ -16,6 +16,7 @@ from skgpb.optimizers import (
     EIOptimizer,
     GPTSOptimizer,
     GPUCBOptimizer,
+    combinatorial,
 )
 from skgpb.optimizers.combinatorial import AllocationPosterior, CombinatorialBandit, CostTable
 
@@ -197,3 +198,43 @@ def test_the_draws_of_all_campaigns_are_as_many_as_of_any():
         assert weights.shape == (21,) and weights.sum() == pytest.approx(1.0)
         np.testing.assert_allclose(50.0 * weights, np.rint(50.0 * weights), atol=1e-9)
         assert 0.0 < weights[weights > 0.0].min() < 1.0 / 7.0
+
+
+def test_covariances_of_totals_are_sums_over_campaigns_in_units_of_the_first():
+    kernel = ConstantKernel(1.0) * Matern(4.0, nu=1.5)
+    optimizers = [
+        EIOptimizer(kernel, arms=PROBLEM.arms, alpha=0.1, normalize_y=True) for _ in range(3)
+    ]
+    player = CombinatorialBandit(optimizers, 20, random_state=0)
+    play(player, 5)
+    posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
+    known = AllocationPosterior(posteriors, CostTable(player.domain_.costs, 20))
+    of_arms = [o.predict(PROBLEM.arms, return_cov=True)[1] for o in player.optimizers_]
+    expected = sum(C[np.ix_(a, a)] for C, a in zip(of_arms, known.choices.T, strict=True))
+    unit = posteriors[0].scale ** 2
+    np.testing.assert_allclose(unit * known.covariance(), expected, atol=1e-6 * unit)
+    np.testing.assert_allclose(unit * known.target_covariance(2), expected[2], atol=1e-6 * unit)
+    noise = sum(p.scale**2 * p.noise[a] for p, a in zip(posteriors, known.choices.T, strict=True))
+    np.testing.assert_allclose(unit * known.round().noise, noise)
+    assert (known.round().cost == 1.0).all()
+
+
+def test_allocations_are_scored_among_those_whose_arms_are_all_allowed(monkeypatch):
+    player = bandit(EIOptimizer)
+    play(player, 4)
+    posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
+    table, rng = CostTable(player.domain_.costs, 20), np.random.default_rng(0)
+    known, excluded = AllocationPosterior(posteriors, table), set()
+    monkeypatch.setattr(combinatorial, "AllocationPosterior", lambda *given: known)
+    scores = player.optimizers_[0].acquisition(known.round())
+    for share in (1.0, 0.8, 0.7, 0.5):
+        allowed = rng.random(63) <= share
+        possible = allowed.reshape(3, 21)[np.arange(3), known.choices].all(axis=1)
+        possible &= [tuple(choice) not in excluded for choice in known.choices.tolist()]
+        choice = player._best_by_rule(posteriors, table, excluded, allowed)
+        if possible.any():
+            best = known.choices[np.where(possible, scores, -np.inf).argmax()]
+            np.testing.assert_array_equal(choice, best)
+        else:  # of all others, by the sum of means and standard deviations
+            assert np.all(allowed.reshape(3, 21)[np.arange(3), choice])
+        excluded.add(tuple(choice))

@@ -9,6 +9,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer
+from skgpb.acquisition.improvement import log_own_gain
 from skgpb.optimizers._stopping import expected_gain, greedy_batch
 from skgpb.surrogate import GaussianProcess
 
@@ -92,3 +93,17 @@ def test_under_limits_the_gain_is_that_of_values_which_count_as_far_as_these_hol
         gains = move * norm.pdf(behind / move) + behind * norm.cdf(behind / move)
         gains -= np.maximum(behind, 0.0)
         assert greedy_batch(gp, blocks, noise, 1, limits) == [gains.argmax()]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 1.0])
+def test_functionals_of_a_batch_are_chosen_given_the_answers_to_those_before(noise):
+    gp, blocks = process(0.3)
+    rows, later = np.concatenate(blocks), gp.copy()
+    mean = gp.moments(rows)
+    chosen = greedy_batch(gp, blocks, noise, 5)
+    for i in chosen:
+        var = later.moments(rows, std=True)[1] ** 2
+        gains = log_own_gain(mean, var, np.full(len(rows), noise))
+        assert gains[i] >= gains.max() - 1e-6
+        later.observe(rows[[i]], mean[i], noise)  # answers at their means move no mean
+    assert len(set(chosen)) > 1

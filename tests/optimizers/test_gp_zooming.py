@@ -10,6 +10,7 @@ import pytest
 from reference.gp_zooming import gp_zooming, grid_oracle, moments_of, subdivision_oracle
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
+from skgpb.domains.covering import LEVELS
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.guarantee import Guarantee
 from skgpb.optimizers import GPZoomingOptimizer
@@ -487,3 +488,24 @@ def test_what_balls_cannot_cover_is_said_once(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not optimizer._may_shrink(2)
+
+
+def test_where_all_balls_are_likely_to_fail_the_best_of_them_is_asked(monkeypatch):
+    optimizer = GPZoomingOptimizer(RBF(0.4), bounds=BOUNDS[2], variation=(1.0, 1.0))
+    play(optimizer, lambda X: X[:, 0], 6)
+    run, every = pickle.dumps(optimizer), set(range(len(optimizer.domain_)))
+
+    def asked(unlikely):
+        twin = pickle.loads(run)
+        monkeypatch.setattr(twin, "_shrink_failing_balls", lambda: unlikely)
+        return twin.ask().index
+
+    best = asked(set())
+    others = sorted(every - {best})
+    assert len(others) > 1 and asked(every) == asked(set(others)) == best
+    assert asked(every - {others[0]}) == others[0]
+
+
+def test_radii_are_halved_no_more_often_than_their_numbers_can_tell():
+    optimizer = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], variation=(1e-6, 1.0), r_min=1e-300)
+    assert optimizer.start().max_depth_ == LEVELS

@@ -9,11 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import loguniform
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
-from skgpb import GPOOOptimizer, StoOOOptimizer
+from skgpb import GPOOOptimizer, StoOOOptimizer, defaults
 from skgpb.domains import Region
+from skgpb.domains.partition import deepest_level
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import Guarantee
-from skgpb.kernels import CellAverage
+from skgpb.kernels import CellAverage, LowRank
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 KERNEL = 0.1 * RBF(0.1)
@@ -488,3 +489,54 @@ def test_a_box_is_the_cell_that_has_its_corners_or_a_region(bounds):
     box[0] += 0.01
     region = domain.query_of_box(box)
     assert isinstance(region, Region) and region.params["x"] == (0.01, 10.0)
+
+
+@pytest.mark.parametrize("n_children", [2, 3])
+@pytest.mark.parametrize("min_members", [1, 4])
+def test_a_pool_is_cut_to_the_deepest_level_at_which_every_cell_has_children(
+    n_children, min_members
+):
+    for n in (3, 12, 40, 100):
+        pool = np.linspace(0.0, 1.0, n)[:, None]
+        optimizer = GPOOOptimizer(
+            RBF(0.2), pool=pool, n_children=n_children, min_members=min_members
+        )
+        depth, smallest = 0, n // n_children
+        while smallest // n_children >= min_members:
+            depth, smallest = depth + 1, smallest // n_children
+        assert optimizer.start().max_depth_ == depth
+
+
+@pytest.mark.parametrize(
+    ("n", "kernel", "parameters", "is_low_rank"),
+    [
+        (21, RBF(0.2), {"feedback": "integral"}, True),
+        (20, RBF(0.2), {"feedback": "integral"}, False),
+        (21, RBF(0.2) + WhiteKernel(0.1), {"feedback": "integral"}, False),
+        (21, RBF(0.2), {"feedback": "average"}, False),
+        (21, RBF(0.2), {"feedback": "average", "n_representatives": 21}, True),
+        (21, RBF(0.2), {"feedback": "average", "n_representatives": 20}, False),
+    ],
+)
+def test_cells_of_too_many_rows_have_a_low_rank_kernel(
+    monkeypatch, n, kernel, parameters, is_low_rank
+):
+    monkeypatch.setattr("skgpb.optimizers._trees.MANY_ROWS", 20)
+    pool = np.random.default_rng(0).random((n, 2))
+    optimizer = GPOOOptimizer(kernel, pool=pool, **parameters).start()
+    assert isinstance(optimizer._query_kernel(), LowRank) == is_low_rank
+    assert_array_equal(optimizer.bounds_, [[x.min(), x.max()] for x in pool.T])
+
+
+def test_at_depth_0_the_whole_domain_is_recommended():
+    optimizer = GPOOOptimizer(RBF(0.2), bounds=[(0.0, 1.0)], random_state=0)
+    for _ in range(3):
+        optimizer.tell(query := optimizer.ask(), query.center[0])
+    assert optimizer.recommend(depth=0).depth == 0 < optimizer.recommend().depth
+
+
+@pytest.mark.parametrize(("d", "n_children"), [(1, 2), (3, 3), (9, 9)])
+def test_cells_are_cut_so_often_on_each_side_as_their_numbers_allow(d, n_children):
+    optimizer = GPOOOptimizer(RBF(0.2), bounds=[(0.0, 1.0)] * d, n_children=n_children)
+    depth = optimizer.set_params(feedback="center").start().max_depth_
+    assert depth == min(defaults.CUTS_PER_AXIS * d, deepest_level(n_children))

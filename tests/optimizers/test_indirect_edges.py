@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
 
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
@@ -361,3 +363,51 @@ def test_between_the_candidates_none_is_asked_beside_one_that_is_not_free(monkey
         assert np.array_equal(optimizer.ask(another=True).a, a)
         # The place itself is pending now.
         assert not np.array_equal(optimizer._refine_query(round, values, free, free[3]).a, a)
+
+
+DOMAINS = {
+    "arms of policies": (PolicyMean(policies=POLICIES, arms=ARMS), [(0.0, 2.0), (0.0, 2.0)]),
+    "a window's domain": (WindowMean(scale=0.1, domain=[(0, 3), (1, 2)]), [(0, 3), (1, 2)]),
+    "pairs": (ConditionalMean(X=X1, A=A1), np.stack([X1.min(axis=0), X1.max(axis=0)]).T),
+    "nothing": (WindowMean(scale=0.1), None),
+}
+
+
+@pytest.mark.parametrize("case", DOMAINS)
+def test_without_bounds_the_domain_is_that_of_the_conditional(case):
+    conditional, expected = DOMAINS[case]
+    where = {} if case == "arms of policies" else {"queries": A1[:9]}
+    optimizer = CMESOptimizer(conditional=conditional, alpha=0.1, n_points=50, **where)
+    if expected is None:
+        with pytest.raises(NotFittedError, match="has no domain yet: pass bounds="):
+            optimizer.start()
+    else:
+        np.testing.assert_array_equal(optimizer.start().bounds_, expected)
+
+
+def test_the_cells_of_a_tree_may_be_of_the_domain_itself():
+    tree = CMETSOptimizer(query_bounds=[(0.0, 1.0), (2.0, 4.0)], max_depth=2, n_points=50)
+    np.testing.assert_array_equal(tree.start().bounds_, [(0.0, 1.0), (2.0, 4.0)])
+    assert tree.domain_.cell((0, 0)).center.tolist() == [0.5, 3.0]
+    with pytest.raises(NotFittedError, match="has no domain yet"):
+        clone(tree).set_params(location=lambda A: 2.0 * A).start()
+
+
+@pytest.mark.parametrize("with_scale", [False, True])
+def test_without_query_bounds_the_root_is_the_box_of_the_queries_of_pairs(with_scale):
+    scale = (lambda depth: 0.5 / (1 + depth)) if with_scale else None
+    tree = CMETSOptimizer(bounds=DOMAIN, scale=scale, max_depth=2, n_points=50, alpha=0.1)
+    tree.fit(X1, queries=np.column_stack([A1, np.full(60, 0.2)]) if with_scale else A1)
+    cell = tree.domain_.cell((0, 0))
+    np.testing.assert_allclose(cell.center, 0.5 * (A1.min(axis=0) + A1.max(axis=0)))
+    assert len(cell.a) == 2 + with_scale
+
+
+def test_between_the_candidates_a_baseline_asks_only_while_no_answer_is_awaited():
+    settings = {"bounds": [(0, 1)], "n_candidates": 11, "alpha": 0.01, "n_initial": 0}
+    conditional = WindowMean(scale=0.1)
+    optimizer = IndirectEIOptimizer(RBF(0.3), conditional=conditional, **settings, random_state=0)
+    for a, reward in (([0.2], 0.0), ([0.63], 1.0), ([0.9], 0.3)):
+        optimizer.tell(a, reward)
+    first, *others = optimizer.ask(3)
+    assert first.index < 0 <= min(query.index for query in others)

@@ -83,6 +83,7 @@ def test_ties_go_to_the_cheapest_then_to_the_first():
         ([[np.inf]], [[1.0]], 1.0, "finite"),
         ([[1.0]], [[1.0]], np.nan, "budget must be finite"),
         ([[1.0]], [[1.0]], -1.0, "budget must be finite"),
+        ([[1.0]], [[1.0]], np.inf, "budget must be finite"),
         ([[1.0, 2.0]], [[1.0]], 1.0, "campaign 0"),
         ([[1.0]], [[1.0], [1.0]], 3.0, "2 campaigns"),
         ([], [], 1.0, "at least one"),

@@ -7,6 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb import EIOptimizer, ESTOptimizer, GPUCBOptimizer, MESOptimizer, PIOptimizer
+from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Box
 from skgpb.kernels import AdditiveMatern
 
@@ -191,3 +192,26 @@ def test_noise_far_above_the_differences_of_arms_is_learned_from_repeats(factor,
     if search.kernel is None:
         # The standard error of an arm with 85 answers is 0.11.
         assert (std > 0.04 * factor).all()
+
+
+@pytest.mark.parametrize("costs", [None, np.linspace(1.0, 4.0, 12)])
+def test_a_repeat_must_gain_more_than_the_best_new_query(costs):
+    """Per unit cost, as all repeats must; free queries alone are compared."""
+    arms, rng = np.linspace(0.0, 1.0, 12)[:, None], np.random.default_rng(0)
+    optimizer = EIOptimizer(arms=arms, cost=costs, n_initial=0, random_state=0)
+    asked = [1, 4, 5, 8, 10]
+    optimizer.tell(arms[asked * 2], np.sin(5 * arms[asked * 2, 0]) + 0.3 * rng.normal(size=10))
+    round, found = optimizer.posterior(), set()
+    gains = log_own_gain(round.mean, round.var, round.noise)
+    gains -= 0.0 if costs is None else np.log(costs)
+    for i in range(30):
+        values = rng.normal(size=12)
+        free = None if i % 2 else np.sort(rng.choice(12, 9, replace=False))
+        slots = np.arange(12) if free is None else free
+        new = max((s for s in slots if s not in asked), key=values.__getitem__)
+        again = [s for s in slots if s in asked]
+        for slot in (new, *again):
+            expected = slot if slot == new else max([new, *again], key=gains.__getitem__)
+            assert optimizer._prefer_new_query(round, values, free, slot) == expected
+            found.add(expected in asked)
+    assert found == {True, False}

@@ -127,3 +127,14 @@ def test_levels_count_once_three_quarters_of_their_cells_were_asked():
     assert asked_depth(level[:6], 2) == 3
     assert asked_depth([*level[:6], Cell(9, 0)], 2) == 3
     assert asked_depth([], 2) == asked_depth([Cell(0, 0)], 4) == 1
+
+
+def test_a_gap_compares_the_cell_of_the_asked_depth_that_holds_the_recommendation():
+    search = GPOOOptimizer(bounds=[(0.0, 1.0)], random_state=0)
+    for index in range(4):
+        search.start().tell(search.domain_.cell_at(2, index), 1.0 * index)
+    for depth, index in ((5, 27), (3, 6), (2, 1), (1, 1)):
+        compared = search._comparison(search.domain_.cell_at(depth, index))
+        held = search.domain_.cell_at(min(depth, 2), index // 2 ** max(0, depth - 2))
+        np.testing.assert_array_equal(compared._best, search.domain_.rows_of_query(held))
+        assert compared.finest_depth == 2

@@ -550,3 +550,21 @@ def test_a_region_may_be_chosen_with_caution():
         mean, std = search.predict_query([*places, region], return_std=True)
         values = mean - caution * std
         assert values[-1] > values.max() - 1e-5
+
+
+@pytest.mark.parametrize("at_a_time", [1, 3, 100])
+def test_averages_over_cells_do_not_depend_on_how_many_points_are_read_at_a_time(
+    monkeypatch, at_a_time
+):
+    monkeypatch.setattr(_places, "POINTS_AT_A_TIME", at_a_time)
+    rng = np.random.default_rng(0)
+    points, asked = rng.random((9, 2)), []
+    cells = [points[rng.choice(9, n, replace=False)] for n in (4, 1, 6, 2)]
+
+    def values(some):
+        asked.extend(map(tuple, some))
+        return some @ [1.0, 10.0]
+
+    expected = [np.mean(cell @ [1.0, 10.0]) for cell in cells]
+    assert_allclose(_places.averages(values, cells), expected)
+    assert len(asked) == len(set(asked))

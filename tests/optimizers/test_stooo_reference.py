@@ -247,3 +247,20 @@ def test_a_point_has_the_mean_of_the_smallest_box_nearest_to_it(flat):
         best = min(boxes, key=lambda box, x=x: distance_and_size(x, box))
         alike = [v for box, v in zip(boxes, values, strict=True) if np.array_equal(box, best)]
         assert mean == pytest.approx(np.mean(alike))
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_before_any_answer_the_middle_of_the_range_is_predicted(direction):
+    optimizer = StoOOOptimizer(
+        bounds=[(0.0, 1.0)], reward_range=(1.0, 5.0), direction=direction
+    ).start()
+    assert optimizer.predict([[0.2], [0.9]]).tolist() == [3.0, 3.0]
+
+
+def test_the_number_of_an_evaluation_counts_those_that_are_pending(monkeypatch):
+    optimizer, numbers = StoOOOptimizer(bounds=[(0.0, 1.0)], variation=(1.0, 0.5)), []
+    optimizer.tell(optimizer.ask(), 0.5).tell(optimizer.ask(), 0.7)
+    log_term = optimizer._log_term
+    monkeypatch.setattr(StoOOOptimizer, "_log_term", lambda self, t: numbers.append(t) or log_term(t))
+    optimizer.ask(3)
+    assert set(numbers) == {3, 4, 5}

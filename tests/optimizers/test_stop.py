@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from skgpb import (
     KGOptimizer,
     StoOOOptimizer,
     Stop,
+    defaults,
 )
 from skgpb.domains import Cells
 from skgpb.exceptions import GuaranteeWarning
@@ -29,6 +31,7 @@ from skgpb.guarantee import Guarantee
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import StopRule
 from skgpb.optimizers import _trees as _region_search
+from skgpb.optimizers._stopping import Comparison
 from skgpb.surrogate.models import Models
 from skgpb.surrogate.suboptimality_gap import QUANTILE_DRAWS, SuboptimalityGap
 
@@ -482,6 +485,10 @@ def test_risks_of_all_checks_are_no_more_than_delta():
     assert len(due) < 100
     assert {model for model, _ in due} == {0.2 * 0.8}
     assert 0.2 * 0.8 + sum(draws for _, draws in due) <= 0.2
+    # The k-th check would have 6 / (pi k)^2 of the risk, which sum to one.
+    for n, each in enumerate(risks, start=1):
+        k = 1 + int(np.log(n) / np.log(defaults.STOP_GROWTH))
+        assert each is None or each[1] == pytest.approx(0.04 * 6.0 / (np.pi * k) ** 2)
 
 
 def test_the_claim_holds_on_draws_from_the_prior():
@@ -546,3 +553,41 @@ def test_averages_that_no_answer_could_tell_apart_are_over_windows_of_the_answer
             assert upper - lower == pytest.approx(side)
             middle = min(max((a + b) / 2, low + side / 2), high - side / 2)
             assert (lower + upper) / 2 == pytest.approx(middle)
+
+
+PARTS = ["keeps_limits", "is_refuted", "finest", "own", "averaged"]
+
+
+@pytest.mark.parametrize("failing", [None, *PARTS])
+@pytest.mark.parametrize("has_others", [True, False])
+def test_a_gap_is_within_epsilon_if_no_comparison_says_otherwise(failing, has_others):
+    """Each is asked with the same epsilon and the same risks."""
+    asked = []
+
+    def gap(name):
+        def is_within(epsilon, *risks):
+            asked.append((epsilon, *np.ravel(risks[:-1])))
+            return failing != name
+
+        return SimpleNamespace(is_within=is_within)
+
+    class Fake(Comparison):
+        def row_sets(self):
+            return []
+
+        def __call__(self):
+            return gap("own")
+
+        def model_average(self, epsilon):
+            asked.append((epsilon, 0.04, 0.01))
+            return gap("averaged") if has_others else None
+
+        def is_refuted(self, epsilon, delta):
+            asked.append((epsilon, delta, 0.01))
+            return failing == "is_refuted"
+
+    comparison = Fake(None, None, None, keeps_limits=failing != "keeps_limits")
+    comparison.finest = gap("finest") if has_others else None
+    held = failing is None or (not has_others and failing in ("finest", "averaged"))
+    assert comparison.is_within(0.3, (0.04, 0.01), None) == held
+    assert set(asked) <= {(0.3, 0.04, 0.01)}

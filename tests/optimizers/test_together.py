@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from runs import of_another_version
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import EIOptimizer, GPUCBOptimizer, defaults
+from skgpb import EIOptimizer, GPUCBOptimizer, KGOptimizer, defaults
 from skgpb.domains.arms import PointsQuery
 from skgpb.domains.space import as_coordinates
 from skgpb.exceptions import LimitWarning, ModelWarning
@@ -422,3 +422,15 @@ def test_events_that_do_not_belong_together_are_refused():
             run._repeat_events(events)
     with pytest.raises(ValueError, match="together here"):
         cases.make("StoOO").start()._repeat_events([("together",)])
+
+
+def test_covariances_that_were_computed_before_are_those_after_all_answers():
+    arms = np.linspace(0.0, 1.0, 9)[:, None]
+    runs = [KGOptimizer(RBF(0.3), arms=arms, alpha=0.01, random_state=0) for _ in range(2)]
+    runs[0].ask()
+    assert runs[0].posterior().covariance.shape == (9, 9)
+    for run in runs:
+        run.tell(arms[[2, 5, 7]], [1.0, 2.0, 0.0])
+    found, expected = (run.posterior([]) for run in runs)
+    assert_allclose(found.covariance, expected.covariance, atol=1e-9)
+    assert_allclose(np.diag(found.covariance), found.var, atol=1e-9)

@@ -24,6 +24,7 @@ from skgpb.optimizers import (
 )
 from skgpb.optimizers._trees import (
     PriorOfPoints,
+    answer_deviations,
     cell_deviations,
     claim_2,
     h_max,
@@ -269,3 +270,18 @@ def test_the_largest_deviation_is_found_at_each_of_five_places(d):
             return np.maximum(0.01 - np.abs(t - place).max(axis=1), 0.0)
 
         assert largest_within(narrow, d) == 0.01
+
+
+def test_deviations_in_cells_of_a_pool_are_the_largest_of_their_members():
+    pool, kernel = np.random.default_rng(0).random((40, 2)), 1.7 * RBF(0.4)
+    optimizer = GPOOOptimizer(kernel, pool=pool, n_representatives=5).start()
+    largest = []
+    for depth in range(4):
+        found = []
+        for rows, members in optimizer.domain_.deviation_row_sets(depth):
+            own = kernel(rows).mean() - 2.0 * kernel(members, rows).mean(axis=1)
+            found += (own + kernel.diag(members)).tolist()
+        largest.append(np.sqrt(max(found)))
+    expected = np.maximum.accumulate(largest[::-1])[::-1]
+    given = optimizer._model.process, optimizer.domain_, 4, False
+    np.testing.assert_allclose(answer_deviations(*given), expected, rtol=1e-9)

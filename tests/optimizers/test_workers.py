@@ -641,9 +641,7 @@ def test_answers_of_a_batch_after_the_end_of_a_run_are_told_by_the_next():
         return answer(query)
 
     with parallel_config(backend="threading"):
-        result = optimizer.run(
-            recorded, 8, n_jobs=4, callback=lambda each: len(each.history_) == 2
-        )
+        result = optimizer.run(recorded, 8, n_jobs=4, callback=lambda each: len(each.history_) == 2)
     assert result.nfev == len(optimizer.history_) == 2
     batch = [event[1] for event in optimizer._events if event[0] == "ask"]
     assert len(evaluated) == 4 and optimizer.pending_ == batch[2:]
