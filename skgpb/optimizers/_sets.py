@@ -127,7 +127,7 @@ class CostModel:
             return self._cost_at(query.points[0])
         found = self._of(query, self._costs)
         if found is None and len(self.queries.earlier) and query in self.queries:
-            return 0.0 if self.differ else float(self._costs[0])  # an earlier arm
+            return float(self._costs[0])  # an earlier arm: all cost the same
         return 0.0 if found is None else found
 
     def noise_of(self, query: Arm | PointsQuery, level: float) -> float:

@@ -414,3 +414,14 @@ def test_the_gap_is_between_the_averages_over_cells_of_the_depth_that_was_asked(
         assert len(np.unique(lower.round(9), axis=0)) == 16
         inside = (lower <= x).all(axis=1) & (x <= upper).all(axis=1)
         np.testing.assert_array_equal(own, rows[inside])
+
+
+def test_cells_are_around_the_learned_queries_without_their_scales():
+    A, scale = np.random.default_rng(0).uniform(size=(80, 1)), np.tile([0.5, 0.25], 40)
+    optimizer = CMETSOptimizer(
+        scale=lambda h: 0.5 / 2.0**h, max_depth=1, alpha=1e-3, n_points=30
+    ).fit(3.0 * A, queries=np.column_stack([A, scale]))
+    cell = optimizer.ask()
+    middle = (A.min(axis=0) + A.max(axis=0)) / 2
+    assert cell.depth == 1
+    np.testing.assert_allclose([cell.lower, cell.upper], [A.min(axis=0), middle])

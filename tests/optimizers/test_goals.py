@@ -462,3 +462,11 @@ def test_a_box_with_constraints():
     optimizer = GPUCBOptimizer(bounds=box, goals=GOALS, random_state=0)
     asked = play(optimizer, 14)
     assert all(query.params["x"] + query.params["y"] <= 1.0 + 1e-9 for query in asked)
+
+
+def test_candidates_move_to_where_the_limits_hold():
+    limits = {"heat": (None, 0.5)}  # in an eighth of the box
+    optimizer = EIOptimizer(bounds=BOX, goals=GOALS, limits=limits, random_state=0)
+    play(optimizer, 18)
+    optimizer.ask()
+    assert (optimizer.domain_.every_place().sum(axis=1) < 0.5).mean() > 0.2

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from reference.gp_zooming import gp_zooming, grid_oracle, moments_of, subdivision_oracle
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 from skgpb.domains.covering import LEVELS
@@ -305,6 +306,8 @@ def test_asking_changes_nothing_once_there_is_an_answer():
 def test_evaluations_beyond_the_horizon_warn_once_or_double_it():
     f = random_function(np.random.default_rng(0), BOUNDS[1])
     optimizer = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], horizon=8)
+    with pytest.raises(NotFittedError):
+        _ = optimizer.horizon_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         play(optimizer, f, 8)

@@ -15,6 +15,7 @@ from skgpb.domains.partition import deepest_level
 from skgpb.exceptions import RefinementWarning
 from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, LowRank
+from skgpb.optimizers._trees import warn_of_grid
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 KERNEL = 0.1 * RBF(0.1)
@@ -540,3 +541,22 @@ def test_cells_are_cut_so_often_on_each_side_as_their_numbers_allow(d, n_childre
     optimizer = GPOOOptimizer(RBF(0.2), bounds=[(0.0, 1.0)] * d, n_children=n_children)
     depth = optimizer.set_params(feedback="center").start().max_depth_
     assert depth == min(defaults.CUTS_PER_AXIS * d, deepest_level(n_children))
+
+
+@pytest.mark.parametrize("deviation", [0.2, 1.0])
+def test_a_cell_beside_the_best_is_better_only_beyond_its_uncertainty(deviation):
+    class Posterior:
+        def moments(self, row_sets, cov):
+            mean = np.full(len(row_sets), 0.5)
+            return mean - 0.5 * (np.arange(len(mean)) == 0), deviation**2 / 2 * np.eye(len(mean))
+
+    bounds, best = (
+        np.array([[0.0, 1.0]] * 2),
+        Region(np.array([0.25, 0.5]), np.array([0.5, 0.75]), (1, 1)),
+    )
+    optimizer = GPOOOptimizer(RBF(0.3), bounds=bounds, alpha=0.01, max_depth=2)
+    optimizer.ask()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_grid(Posterior(), optimizer.domain_, best, bounds, None)
+    assert len(told) == (defaults.Z_SIGNIFICANT * deviation < 0.5)

@@ -258,3 +258,14 @@ def test_what_cannot_be_is_refused_by_name(parameters, message):
     optimizer = KGOptimizer(**{"bounds": [(0, 1)], **parameters})
     with pytest.raises((ValueError, NotFittedError), match=message):
         optimizer.ask()
+
+
+def test_queries_of_a_box_move_to_the_best_target_of_a_list():
+    targets = np.random.default_rng(0).random((40, 2))
+    optimizer = KGOptimizer(bounds=[(0, 1)] * 2, targets=targets, random_state=0)
+    for _ in range(14):
+        query = optimizer.ask()
+        optimizer.tell(query, -float(((query.points[0] - [0.62, 0.31]) ** 2).sum()))
+    optimizer.ask()
+    away = np.abs(optimizer.domain_.every_place() - optimizer.recommend()).max(axis=1)
+    assert (away < 0.1).mean() > 0.1 > 2 * 0.2**2
