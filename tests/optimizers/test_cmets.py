@@ -414,3 +414,16 @@ def test_the_gap_is_between_the_averages_over_cells_of_the_depth_that_was_asked(
         assert len(np.unique(lower.round(9), axis=0)) == 16
         inside = (lower <= x).all(axis=1) & (x <= upper).all(axis=1)
         np.testing.assert_array_equal(own, rows[inside])
+
+
+def test_what_was_spent_before_an_interruption_counts_for_the_run_that_continues_it(tmp_path):
+    path = tmp_path / "run.skgpb"
+    flat = {"bounds": [(0, 1)], "queries": [[0.2], [0.7]], "cost": [1.0, 3.0], "alpha": 0.1}
+    first = CMESOptimizer(**flat, random_state=0)
+    spent = first.run(lambda query: query.a[0], max_cost=2.0, checkpoint=path).cost
+    resumed = CMESOptimizer.load(path)
+    result = resumed.run(lambda query: query.a[0], max_cost=9.0, checkpoint=path, resume=True)
+    assert result.cost == resumed.spent_ and 9.0 <= result.cost < 12.0
+    assert result.nfev == len(resumed.history_) > len(first.history_)
+    more = resumed.run(lambda query: query.a[0], max_cost=2.0)
+    assert more.cost == pytest.approx(resumed.spent_ - result.cost) and spent >= 2.0
