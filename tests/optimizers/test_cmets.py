@@ -419,7 +419,8 @@ def test_the_gap_is_between_the_averages_over_cells_of_the_depth_that_was_asked(
 def test_what_was_spent_before_an_interruption_counts_for_the_run_that_continues_it(tmp_path):
     path = tmp_path / "run.skgpb"
     flat = {"bounds": [(0, 1)], "queries": [[0.2], [0.7]], "cost": [1.0, 3.0], "alpha": 0.1}
-    first = CMESOptimizer(**flat, random_state=0)
+    flat |= {"conditional": WindowMean(scale=0.0), "n_points": 50, "random_state": 0}
+    first = CMESOptimizer(RBF(0.3), **flat)
     spent = first.run(lambda query: query.a[0], max_cost=2.0, checkpoint=path).cost
     resumed = CMESOptimizer.load(path)
     result = resumed.run(lambda query: query.a[0], max_cost=9.0, checkpoint=path, resume=True)
