@@ -193,3 +193,28 @@ def test_earlier_arms_need_arms_of_as_many_columns():
         GPUCBOptimizer(bounds=[(0, 1)], earlier_arms=[[0.5]]).ask()
     with pytest.raises(ValueError, match="earlier_arms must have 2 columns like arms, got 1"):
         GPUCBOptimizer(arms=ARMS, earlier_arms=[[0.5]]).ask()
+
+
+def test_numbers_by_position_wait_with_the_queries_that_they_are_for():
+    """Also where the targets stay as they are."""
+    rows, costs = np.linspace(0.0, 1.0, 12)[:, None], np.linspace(1.0, 2.0, 12)
+    settings = {"queries": rows, "targets": rows[::2], "cost": costs, "alpha": 0.01}
+    opt, twin = (KGOptimizer(RBF(0.3), **settings, random_state=0) for _ in range(2))
+    for each in (opt, twin):
+        each.tell(each.ask(), 1.0).tell(each.ask(), 0.0)
+    opt.set_params(queries=rows[:6], cost=costs[:6])
+    with pytest.raises(ValueError, match="queries was set during the run"):
+        opt.ask()
+    opt.set_params(queries=rows, cost=costs)
+    assert opt.ask() == twin.ask()
+
+
+def test_the_arms_of_a_run_are_its_own_and_cannot_be_written_to():
+    arms = np.linspace(0.0, 1.0, 12)[:, None]
+    opt, twin = (GPUCBOptimizer(RBF(0.3), arms=a, random_state=0) for a in (arms, arms.copy()))
+    opt.start(), twin.start()
+    arms[:] = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        opt.run_.params.arms[0] = 1.0
+    opt.set_params(arms=twin.arms)
+    assert opt.ask() == twin.ask()

@@ -425,3 +425,17 @@ def test_cells_are_around_the_learned_queries_without_their_scales():
     middle = (A.min(axis=0) + A.max(axis=0)) / 2
     assert cell.depth == 1
     np.testing.assert_allclose([cell.lower, cell.upper], [A.min(axis=0), middle])
+
+
+def test_what_was_spent_before_an_interruption_counts_for_the_run_that_continues_it(tmp_path):
+    path = tmp_path / "run.skgpb"
+    flat = {"bounds": [(0, 1)], "queries": [[0.2], [0.7]], "cost": [1.0, 3.0], "alpha": 0.1}
+    flat |= {"conditional": WindowMean(scale=0.0), "n_points": 50, "random_state": 0}
+    first = CMESOptimizer(RBF(0.3), **flat)
+    spent = first.run(lambda query: query.a[0], max_cost=2.0, checkpoint=path).cost
+    resumed = CMESOptimizer.load(path)
+    result = resumed.run(lambda query: query.a[0], max_cost=9.0, checkpoint=path, resume=True)
+    assert result.cost == resumed.spent_ and 9.0 <= result.cost < 12.0
+    assert result.nfev == len(resumed.history_) > len(first.history_)
+    more = resumed.run(lambda query: query.a[0], max_cost=2.0)
+    assert more.cost == pytest.approx(resumed.spent_ - result.cost) and spent >= 2.0

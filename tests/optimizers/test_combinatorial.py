@@ -599,3 +599,14 @@ def test_masks_of_arms_are_those_of_the_campaigns_that_failures_depend_on():
         found = player._arm_mask(lambda each, rows: masks[each], [first, None, last], otherwise)
         expected = np.concatenate([masks[first], otherwise[21:42], masks[last]])
         np.testing.assert_array_equal(found, expected)
+
+
+def test_no_campaign_of_a_repeated_run_keeps_what_it_was_repeated_from(tmp_path):
+    player = bandit()
+    play(player, 3)
+    player.save(tmp_path / "run")
+    twins = CombinatorialBandit.load(tmp_path / "run"), player._repeat_events(player._events)
+    for twin in twins:
+        assert vars(twin).keys() == vars(player).keys()
+        for one, other in zip(twin.optimizers_, player.optimizers_, strict=True):
+            assert vars(one).keys() == vars(other).keys()

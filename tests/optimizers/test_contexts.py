@@ -387,3 +387,13 @@ def test_parameters_that_cannot_be_are_refused():
         played.recommend(context=0.5, side=0.1)
     with pytest.raises(ValueError, match="must have context_bounds=None"):
         CombinatorialBandit([("a", played)], budget=1.0).ask()
+
+
+@pytest.mark.parametrize("more", [{"budget": 2}, {"max_cost": 2.0}, {"budget": 2, "max_cost": 2.0}])
+def test_a_run_over_contexts_ends_with_them_and_has_no_other_end(more):
+    optimizer = GPUCBOptimizer(
+        context_bounds=[(0, 1)], bounds=[(0, 1)], cost=lambda query: 1.0, random_state=0
+    )
+    with pytest.raises(ValueError, match="must be None if contexts are given"):
+        optimizer.run(lambda query: 1.0, contexts=[0.1, 0.2, 0.3], **more)
+    assert optimizer.run(lambda query: 1.0, contexts=[0.1, 0.2, 0.3]).nfev == 3

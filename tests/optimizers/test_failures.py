@@ -575,3 +575,11 @@ def test_each_evaluation_counts_once_for_the_success_probabilities(monkeypatch):
     asked, succeeded = found[1]
     np.testing.assert_allclose(asked[:, 0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.4])
     assert_array_equal(succeeded, [1, 1, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer, CMETSOptimizer])
+def test_the_table_of_failures_has_its_columns_before_the_first(cls):
+    optimizer = cls(bounds=[(0, 1)] * 2, random_state=0).start()
+    empty = optimizer.failed_
+    optimizer.tell(optimizer.ask(), None)
+    assert len(empty) == 0 and empty.dtype == optimizer.failed_.dtype

@@ -261,6 +261,8 @@ def test_the_number_of_an_evaluation_counts_those_that_are_pending(monkeypatch):
     optimizer, numbers = StoOOOptimizer(bounds=[(0.0, 1.0)], variation=(1.0, 0.5)), []
     optimizer.tell(optimizer.ask(), 0.5).tell(optimizer.ask(), 0.7)
     log_term = optimizer._log_term
-    monkeypatch.setattr(StoOOOptimizer, "_log_term", lambda self, t: numbers.append(t) or log_term(t))
+    monkeypatch.setattr(
+        StoOOOptimizer, "_log_term", lambda self, t: numbers.append(t) or log_term(t)
+    )
     optimizer.ask(3)
     assert set(numbers) == {3, 4, 5}
