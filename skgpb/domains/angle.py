@@ -75,4 +75,5 @@ class Angle(Side):
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Return the points (n, 2) of a circle at coordinates (n,)."""
         radius = (self.high - self.low) / tau
+        u = np.where(u == self.high, self.low, u)  # one row for both ends
         return radius * np.column_stack([np.cos(u / radius), np.sin(u / radius)])

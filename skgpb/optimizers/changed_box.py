@@ -27,7 +27,7 @@ LEARNING = ("learned", "unlearned")
 def change_box(search: Any, bounds: Mapping[str, Any]) -> None:
     """Continue the run of a search in another box; an error changes nothing."""
     box = box_with_earlier(bounds, search.run_.actions, known_settings(search))
-    continue_with(search, Restatement, bounds=box)
+    continue_with(search, Restatement, bounds=box, **restated_campaigns(search))
 
 
 def change_arms(search: Any, arms: Any) -> None:
@@ -67,6 +67,18 @@ def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> N
     new.evaluations.arrived = run.evaluations.arrived
     new.seen, new.unwarned = run.seen, [name for name in run.unwarned if name not in sets]
     adopt_state(search, twin)
+
+
+def restated_campaigns(search: Any) -> dict[str, Any]:
+    """Return the earlier campaigns as a parameter, on the sides of the run; empty without any.
+
+    A next box has the values of new sides no more.
+    """
+    given, setting = search.run_.parameters.get("earlier_campaigns"), search.run_.space.setting
+    if not given:
+        return {}
+    told = zip(given.items(), search._answers_of_campaigns(), strict=True)
+    return {"earlier_campaigns": {n: (list(map(setting, X)), y) for (n, (_, y)), (X, _) in told}}
 
 
 def known_settings(search: Any) -> list[dict[str, Any]]:

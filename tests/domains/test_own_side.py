@@ -367,3 +367,10 @@ def test_a_side_with_the_name_of_another_is_refused_by_save(tmp_path):
         optimizer.save(tmp_path / "run")
     GPUCBOptimizer(bounds={"t": Angle()}, random_state=0).start().save(tmp_path / "run")
     assert type(GPUCBOptimizer.load(tmp_path / "run").bounds["t"]) is Angle is not angle
+
+
+def test_both_ends_of_an_angle_are_one_row():
+    """Rows are compared bit by bit, where answers to one setting are merged."""
+    for low, high in ((0.0, 360.0), (-np.pi, np.pi), (5.0, 29.0)):
+        ends = Angle(low, high).columns(np.array([low, high]))
+        assert (ends[0] == ends[1]).all()

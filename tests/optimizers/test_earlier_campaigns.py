@@ -191,6 +191,28 @@ def test_the_box_changes_during_a_run_with_earlier_campaigns():
     play_named(copies(opt)["file"], 1)
 
 
+@pytest.mark.parametrize("of_dicts", [False, True])
+def test_a_side_that_the_campaign_lacks_is_in_every_later_box(of_dicts):
+    """As if the campaign had had the side, with the value of all answers before it was new."""
+    X, y = campaign(n=12)
+    sides, base = {"a": (0, 1), "b": (0, 1)}, {"base": ["A", "B"]}
+    named = [dict(zip(sides, x, strict=True)) for x in X.tolist()]
+    opt = GPUCBOptimizer(
+        bounds=sides, earlier_campaigns={"2024": (named if of_dicts else X, y)}, random_state=0
+    ).tell({"a": 0.5, "b": 0.5}, 3.0)
+    opt.set_params(bounds=Box({**sides, **base}, earlier={"base": "A"})).ask()
+    opt.set_params(bounds={**base, "b": (0, 0.5)}).ask()
+    full = [{"base": "A", "b": x["b"]} for x in named]
+    other = GPUCBOptimizer(
+        bounds=Box({**base, "b": (0, 0.5)}, earlier={"b": (0, 1)}),
+        earlier_campaigns={"2024": (full, y)},
+        random_state=0,
+    ).tell({"base": "A", "b": 0.5}, 3.0)
+    at = [{"base": "A", "b": 0.2}, {"base": "B", "b": 0.4}]
+    for each in (opt, copies(opt)["file"]):
+        assert np.allclose(each.predict(at), other.predict(at), rtol=1e-6)
+
+
 def test_bad_campaigns_are_refused():
     for given, error, message in (
         ([1], TypeError, "earlier_campaigns"),

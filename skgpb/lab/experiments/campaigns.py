@@ -12,8 +12,8 @@ import numpy as np
 from skgpb.domains.allocations import Allocation
 from skgpb.exceptions import LoadError
 from skgpb.feedback import counts_in
-from skgpb.lab.experiments.judge import BAND
 from skgpb.lab.experiments.sides import Side, measured_number, number
+from skgpb.lab.experiments.stopping import BAND
 from skgpb.lab.experiments.texts import check_name
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPUCBOptimizer

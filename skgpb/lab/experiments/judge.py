@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from skgpb import defaults
 from skgpb.domains import Cell
 from skgpb.domains.arms import Query
-from skgpb.lab.experiments.answers import read_answer
+from skgpb.lab.experiments.answers import format_range, read_answer
 from skgpb.lab.experiments.blocks import block_name, block_std, blocks_in
 from skgpb.lab.experiments.entries import Entry, jsonable
 from skgpb.lab.experiments.limits import format_limits
@@ -27,13 +27,11 @@ from skgpb.lab.experiments.notebook import Notebook
 from skgpb.lab.experiments.reasons import reason, reason_before_answers
 from skgpb.lab.experiments.records import number_or_text
 from skgpb.lab.experiments.sides import format_estimate, format_percent, format_value
-from skgpb.lab.experiments.stopping import Outlook, interval_caveat, verdict
+from skgpb.lab.experiments.stopping import BAND, Outlook, interval_caveat, verdict
 from skgpb.lab.experiments.trade_offs import trade_offs
 from skgpb.optimizers.search import Search
 from skgpb.surrogate.criticism import leave_one_out_refit
 
-# Standard deviations on either side of the mean.
-BAND = 1.96
 # Number of answers from which on answers are questioned: probable typos, and answers that are
 # outside of the range of all others by more than MAX_WIDTHS times its width.
 MIN_ANSWERS, MAX_WIDTHS = 5, 2.0
@@ -108,10 +106,14 @@ class Judge:
         # Answers within all limits come first, then answers with a missing measurement.
         order = {True: 0, None: -1, False: -2}
         ranked = [(order[each.within_limits], y) for each, y in zip(answered, answers, strict=True)]
+        expected, beware = self._clipped(mean, std), interval_caveat(answers, optimizer)
+        if std > 0.0 and np.ptp(expected["interval_95"]) == 0.0:
+            ends = format_range(self._notebook.range)
+            beware = f"The results are beyond the answer range ({ends}): change it"
         return {
             "params": {name: jsonable(value) for name, value in query.params.items()},
-            **self._clipped(mean, std),
-            "beware": interval_caveat(answers, optimizer),
+            **expected,
+            "beware": beware,
             "preferred": self._preferred(query),
             "between_blocks": block_std(optimizer),
             "n_answers": len(answered),
@@ -361,7 +363,8 @@ class Judge:
         shifts = {each["block"]: each["mean"] for each in self.blocks()}
         groups: dict[bytes, list[Entry]] = {}
         for entry in self._answered:
-            groups.setdefault(entry.query.points.tobytes(), []).append(entry)
+            columns = self._plan.space.columns(entry.query.points) + 0.0  # -0.0 becomes 0.0
+            groups.setdefault(columns.tobytes(), []).append(entry)
         out = []
         for group in groups.values():
             if len(group) == 1:

@@ -39,10 +39,10 @@ from skgpb.lab.experiments.limits import (
 from skgpb.lab.experiments.plan import Plan
 from skgpb.lab.experiments.records import LabRecord, today
 from skgpb.lab.experiments.scores import Score, read_score
-from skgpb.lab.experiments.sides import Side
+from skgpb.lab.experiments.sides import Side, taken_names
 from skgpb.lab.experiments.table import PastAnswers, read_answers
 from skgpb.lab.experiments.texts import quote, quote_name, to_one_line
-from skgpb.lab.experiments.trade_offs import format_goals
+from skgpb.lab.experiments.trade_offs import format_goals, read_goals
 from skgpb.lab.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
@@ -932,30 +932,47 @@ class Notebook:
             warnings.simplefilter("ignore", UserWarning)  # a single value is meant
             changed = {side.name: side.rounded_to_grid() for side in parse_sides(sides)}
         dropped = [dropped] if isinstance(dropped, str) else list(dropped)
+        rules = (constraints, limits, costs, block, score)
         with self.changing():
-            names = [side.name for side in self.plan.sides]
-            taken = names + [self.labels["answer"]] * bool(self.labels["answer"])
-            if constraints is None:
-                constraints = self.plan.constraints
-            constraints = [constraints] if isinstance(constraints, str) else list(constraints)
-            limited = None if limits is None else read_limits(limits, taken)
-            plan = self.plan.with_rules(
-                changed, dropped, earlier or {}, constraints, costs, limited
-            )
-            events = self.plan.convert_events(plan)
-            plan.check_pending(self.entries, self.plan.constraints)
             before = self._rules()
-            block = self.block if block is None else block
-            self.block = read_block(block, [*taken, *plan.limits])
             self.range = self.range if answer_range is None else read_range(answer_range)
-            if score is not None:
-                events = self._with_score(read_score(score, plan.sides), events)
-            for entry in self.entries if dropped else ():
-                record = self.records.setdefault(entry.number, entry.record)
-                record.measured = {n: entry.query.params[n] for n in dropped} | record.measured
-            self._replay(events, -1, plan)
+            if changed or dropped or earlier or rules != (None,) * len(rules):
+                self._change_rules(changed, dropped, earlier or {}, *rules)
             new = dict.fromkeys(changed.keys() - before.keys(), "not a side")
             self._changes += differences(None, new | before, self._rules(), checked_author(by))
+
+    def _change_rules(
+        self,
+        changed: Mapping[str, Side],
+        dropped: list[str],
+        earlier: Mapping[str, Any],
+        constraints: str | Iterable[str] | None,
+        limits: str | Iterable[str] | None,
+        costs: str | Iterable[str] | None,
+        block: str | None,
+        score: str | None,
+    ) -> None:
+        """Change all that :meth:`change` can change but the range of answers."""
+        sides = {side.name: side for side in self.plan.sides} | dict(changed)
+        kept = [side for name, side in sides.items() if name not in dropped]
+        taken = taken_names(kept, self.labels["answer"])
+        read_goals(format_goals(self.goals), kept)
+        limited = read_limits(format_limits(self.plan.limits) if limits is None else limits, taken)
+        if constraints is None:
+            constraints = self.plan.constraints
+        constraints = [constraints] if isinstance(constraints, str) else list(constraints)
+        plan = self.plan.with_rules(
+            changed, dropped, earlier, constraints, costs, None if limits is None else limited
+        )
+        events = self.plan.convert_events(plan)
+        plan.check_pending(self.entries, self.plan.constraints)
+        self.block = read_block(self.block if block is None else block, [*taken, *plan.limits])
+        if score is not None:
+            events = self._with_score(read_score(score, plan.sides), events)
+        for entry in self.entries if dropped else ():
+            record = self.records.setdefault(entry.number, entry.record)
+            record.measured = {n: entry.query.params[n] for n in dropped} | record.measured
+        self._replay(events, -1, plan)
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""

@@ -18,7 +18,12 @@ from skgpb.lab.experiments.entries import Entry
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.table import PastAnswer, read_answers
 from skgpb.optimizers import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
-from skgpb.optimizers.changed_box import Restatement, box_with_earlier, known_settings
+from skgpb.optimizers.changed_box import (
+    Restatement,
+    box_with_earlier,
+    known_settings,
+    restated_campaigns,
+)
 from skgpb.optimizers.search import Search
 from skgpb.utils.typing import Directions, Limits
 from skgpb.utils.warnings import without_warnings
@@ -288,6 +293,7 @@ class Plan:
         # Start from the initial parameters: later changes of them are events of the run.
         other = clone(self.optimizer._repeat_events([]))
         other.set_params(bounds=box if box.is_constrained else dict(box))
+        other.set_params(**restated_campaigns(self.optimizer))
         if costs is not None or self.costs:
             other.set_params(cost=read_costs(self.costs if costs is None else costs, every))
         if limits is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.domains import Angle
 from skgpb.lab.experiments.entries import Entry
 from skgpb.lab.experiments.sides import Side, format_estimate, format_value
 from skgpb.optimizers.search import Search
@@ -47,6 +48,8 @@ def nearest(
     for j, side in enumerate(sides):
         if side.kind == "choice":
             apart[:, j] = points[1:, j] != points[0, j]
+        elif isinstance(side.bounds, Angle):
+            apart[:, j] = np.minimum(apart[:, j], 1.0 - apart[:, j])
     distances = apart.mean(axis=1)
     first = int(distances.argmin())
     return {

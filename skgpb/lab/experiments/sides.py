@@ -561,6 +561,20 @@ def _unit_hint(text: str) -> str:
     return f": write {exact(reading.value)} {how}"
 
 
+def taken_names(sides: Sequence[Side], answer: str) -> list[str]:
+    """Return the names of the sides and of the answer, which limits and blocks cannot have.
+
+    Raises
+    ------
+    ValueError
+        If a side has the name of the answer.
+    """
+    names = [side.name for side in sides]
+    if answer in names:
+        raise ValueError(f"the answer is measured, and {answer!r} is a setting")
+    return [*names, answer] if answer else names
+
+
 def format_value(value: Any, digits: int = 6) -> str:
     """Format a value for reports, or the values of a region.
 

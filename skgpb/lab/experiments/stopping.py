@@ -18,6 +18,8 @@ from skgpb.lab.experiments.plan import outcome_limits
 from skgpb.lab.experiments.sides import format_value
 from skgpb.optimizers.search import Search
 
+# Standard deviations on either side of the mean.
+BAND = 1.96
 # Number of further experiments whose expected gain is reported.
 TRIES, TRIES_IN_WORDS = 10, "Ten"
 # Gains below this share of the noise's standard deviation are reported as "less than".
@@ -83,8 +85,10 @@ class Outlook:
         downwards = optimizer.run_.params.direction == "minimize"
         end, room = low if downwards else high, None
         if end is not None:
-            mean = float(optimizer.predict_query([best])[0])
-            room = max(0.0, mean - end if downwards else end - mean)
+            mean, std = (float(x[0]) for x in optimizer.predict_query([best], return_std=True))
+            room = mean - end if downwards else end - mean
+            # Far beyond its end the range is wrong, and says nothing.
+            room = None if room < -BAND * std else max(0.0, room)
         gap = gain = None
         is_known = not learned or not interval_caveat(answers, optimizer)
         keeps_limits, has_goals = None, bool(getattr(optimizer.run_.params, "goals", None))

@@ -211,3 +211,31 @@ def test_the_smallest_region_is_as_deep_as_the_last_cells_that_hold_it(n_childre
     point = Region(low, low, (1, 1))
     assert smallest_region_depth(tree, [point]) == 0
     assert smallest_region_depth(tree, []) is None
+
+
+@pytest.mark.parametrize(
+    ("side", "first", "second"), [("0:360:periodic", 0, 360), ("-1:1:any", 0.0, -0.0)]
+)
+def test_answers_to_one_setting_are_replicates_however_it_is_written(
+    tmp_path, side, first, second
+):
+    run = Experiment.create(tmp_path / "run.skgpb", [f"x={side}"])
+    for x, y in ((first, 1.0), (second, 3.0), (0.5, 7.0)):
+        run.tell(y, at={"x": x})
+    (found,) = run.replicates()
+    assert (found["queries"], found["mean"]) == ([1, 2], 2.0)
+    assert found["spread"] == pytest.approx(np.sqrt(2.0))
+
+
+@pytest.mark.parametrize(("direction", "ends"), [("maximize", "0:1"), ("minimize", "6:")])
+def test_results_beyond_the_range_of_answers_are_named_and_are_no_reason_to_stop(
+    tmp_path, direction, ends
+):
+    run = begun(tmp_path / "run.skgpb", direction=direction)
+    run.change(answer_range=ends)
+    for x in (0.1, 0.4, 0.6, 0.9):
+        run.tell(4.0 + x, at={"x": x})
+    assert f"beyond the answer range ({ends})" in run.best()["beware"]
+    assert not run.may_stop(0.01)["enough"]
+    run.change(answer_range="0:100")
+    assert not run.best()["beware"]

@@ -709,6 +709,8 @@ def test_what_is_created_has_a_direction_and_names_of_its_own(tmp_path):
     for change in ({"score": "2*pH"}, {"sides": ["x=0:2"]}):
         with pytest.raises(ValueError, match="an experiment over regions cannot be changed"):
             regions.change(**change)
+    regions.change(answer_range="0:10")
+    assert regions.status()["answer_range"] == "0:10"
     regions.tell(1.0, regions.ask()[0]["query"])
     with pytest.raises(ValueError, match="repeat needs an experiment over single settings"):
         regions.repeat(1)
@@ -883,3 +885,24 @@ def test_numbers_of_a_table_are_kept_if_all_are_different(tmp_path, numbers):
     (tmp_path / "t.csv").write_text("\n".join(["number,kind,y,status", lines[2]]))
     with pytest.raises(ValueError, match="the table has no row with an answer"):
         other.add_table(tmp_path / "t.csv")
+
+
+def test_a_new_setting_has_another_name_than_what_is_measured(tmp_path):
+    """The answer, a goal, a limit and the block are no settings, at the start and later."""
+    given = {"answer": "y", "limits": ["2*p < 5", "q < 3"], "block": "batch"}
+    run = Experiment.create(tmp_path / "run", ["a=0:1"], **given)
+    run.tell(1.0, at={"a": 0.1}, measured={"p": 1, "q": 1, "batch": "I"})
+    before = run.status()
+    for name in ("y", "p", "q", "batch"):
+        with pytest.raises(ValueError, match=f"'{name}' is a setting"):
+            run.change([f"{name}=0:9"], earlier={name: 3})
+        with pytest.raises(ValueError, match=f"'{name}' is a setting"):
+            Experiment.create(tmp_path / "other", ["a=0:1", f"{name}=0:9"], **given)
+    assert run.status() == before
+    goals = Experiment.create(tmp_path / "goals", ["a=0:1"], goals=["large u", "small v"])
+    with pytest.raises(ValueError, match="'v' is a setting"):
+        goals.change(["v=0:9"], earlier={"v": 3})
+    # A setting that is left out may have a limit in the same change.
+    run.change(["b=0:9"], earlier={"b": 3})
+    run.change(dropped=["b"], limits=["b < 4"])
+    assert run.best()["outcomes"][0]["n_answers"] == 1

@@ -79,9 +79,9 @@ def test_an_outlook_reaches_no_further_than_the_range_of_answers(
         def recommend(self):
             return "best"
 
-        def predict_query(self, queries):
-            assert queries == ["best"]
-            return [60.0]
+        def predict_query(self, queries, return_std):
+            assert queries == ["best"] and return_std
+            return [60.0], [1.0]
 
         def gap(self, delta):
             assert delta == pytest.approx(0.1)
@@ -99,13 +99,18 @@ def test_an_outlook_reaches_no_further_than_the_range_of_answers(
     monkeypatch.setattr(stopping, "outcome_limits", lambda optimizer: limits)
     sign = 1 if direction == "maximize" else -1
     for n_sides, (answers, beyond) in itertools.product(
-        (2, 3), [([1, 2, 3, 4], None), ([1, 2, 3, 4], 5.0), ([1, 2, 3], 2.0), ([5] * 9, -1.0)]
+        (2, 3),
+        [
+            *(([1, 2, 3, 4], beyond) for beyond in (None, 5.0, -3.0)),
+            *(([1, 2, 3], 2.0), ([5] * 9, -1.0)),
+        ],
     ):
         end = None if beyond is None else 60.0 + sign * beyond
         ends = (None, end) if sign > 0 else (end, None)
         found = Outlook.of(Fake(), answers, n_sides, ends, 0.9)
         is_known = not learns or answers == [1, 2, 3, 4]
-        room = None if beyond is None else max(beyond, 0.0)
+        # An end that the prediction contradicts counts as open.
+        room = None if beyond in (None, -3.0) else max(beyond, 0.0)
         most = 1e9 if room is None else room
         says = is_known and keeps_limits is not False
         gap = min(7.0, most) if says and (not learns or n_sides == 2) else None

@@ -124,3 +124,14 @@ def test_reasons_change_no_file(tmp_path):
 def test_regions_have_reasons(tmp_path):
     experiment, _ = told(tmp_path / "a.skgpb", [1.0, 3.0], regions=True)
     assert experiment.why()[0]["nearest"]["query"] in (1, 2)
+
+
+def test_the_distance_of_angles_is_the_shorter_way_round(tmp_path):
+    experiment = Experiment.create(tmp_path / "a.skgpb", ["wind=0:360:periodic", "x=0:1"])
+    experiment.tell(1.0, at={"wind": 355, "x": 0.5})
+    experiment.tell(2.0, at={"wind": 100, "x": 0.5})
+    (query,) = experiment.ask(fixed={"wind": 5})
+    (found,) = experiment.why()
+    away = abs(query["params"]["x"] - 0.5)
+    assert found["nearest"]["query"] == 1
+    assert found["nearest"]["distance"] == pytest.approx(0.5 * (10 / 360 + away))
