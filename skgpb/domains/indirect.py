@@ -495,6 +495,7 @@ class QueryTree(ArmSet):
         # Cells that were made: a round reads all active ones.
         self._cells: dict[tuple[int, int], IndirectCell] = {}
         typical = [(0, 0), *self.children((0, 0))]
+        self._depths = [depth for depth, _ in typical]
         self.A: np.ndarray = np.array([self.cell(node).a for node in typical])
         super().__init__(kernel.queries(self.A), root, space=space)
 
@@ -509,6 +510,10 @@ class QueryTree(ArmSet):
     def argument(self, query: Any) -> int:
         """Return the argument of functions of a query: its depth."""
         return query.depth
+
+    def query_values(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the value of each cell of the two coarsest levels, given one for each depth."""
+        return numbers[self._depths]
 
     @property
     def least_cost(self) -> float:

@@ -209,8 +209,10 @@ class QueryCosts:
 
         ``level`` is the noise variance of all answers unless ``alpha`` is a function.
         """
-        costs = self._queries.costs
-        return costs, np.full(len(costs), level) if self._noises is None else self._noises
+        costs = self._queries.query_values(self._queries.costs)
+        if self._noises is None:
+            return costs, np.full(len(costs), level)
+        return costs, self._queries.query_values(self._noises)
 
     def cost_of(self, query: IndirectQuery) -> float:
         """Return the cost of an answer to a query."""

@@ -154,7 +154,7 @@ class IndirectBaseline(IndirectSearch):
         slots = [query.index for query in pending]
         known = ArmPosterior(gp, expected.posterior, lambda: PairCovariances(gp), slots, told)
         costs, noises = prices.costs_and_noises(level)
-        return Round(known, noises / gp.scale**2, costs, *self._stage(len(pending)))
+        return Round.before(known, gp, noises, costs, *self._stage(len(pending)))
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         noises = super()._noises_of(queries)

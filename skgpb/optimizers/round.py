@@ -379,6 +379,8 @@ class Round:
             Noise variances, in the user's units, and costs of their answers.
         """
         known, noise = PosteriorAtRows(gp, rows, self.known), noise / gp.scale**2
+        if gp.white:
+            noise = noise + gp.white_noise(Functionals.of_rows(rows))
         out = self.replace(known, noise, cost)
         out._once = self._once
         return out

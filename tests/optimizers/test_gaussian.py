@@ -12,7 +12,7 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from runs import of_another_version
 from scipy.stats import multivariate_normal
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import skgpb.surrogate.likelihood
 import skgpb.surrogate.model
@@ -21,6 +21,7 @@ from skgpb.domains import Cells
 from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
 from skgpb.guarantee import Guarantee
 from skgpb.optimizers import (
+    CMESOptimizer,
     CMETSOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -28,7 +29,9 @@ from skgpb.optimizers import (
     GPTreeOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IDSOptimizer,
     KGOptimizer,
+    MESOptimizer,
 )
 from skgpb.surrogate.likelihood import default_prior, most_probable
 from skgpb.surrogate.pairs import PairCovariances
@@ -474,3 +477,47 @@ def test_hundreds_of_exact_answers_near_the_best_point_keep_means_where_answers_
     # Jitter moves a mean by less than ten of its deviations, 1e-4 of the prior's.
     assert_allclose(known, history["reward"], atol=1e-3)
     assert abs(optimizer.predict(cases.rows(optimizer))).max() < 10.0 * d
+
+
+# White noise in the kernel -----------------------------------------------------------------------
+
+LINE = {"bounds": [(0, 1)]}
+OF_POINTS = {
+    **dict.fromkeys((GPUCBOptimizer, EIOptimizer, MESOptimizer, KGOptimizer, IDSOptimizer), LINE),
+    **{cls: LINE | {"feedback": "center"} for cls in (GPOOOptimizer, GPTreeOptimizer)},
+    GPZoomingOptimizer: LINE | {"feedback": "center"},
+    DAGPUCBOptimizer: {"arms": np.linspace(0.0, 1.0, 30)[:, np.newaxis]},
+}
+
+
+def asked(cls, kernel, alpha, **parameters):
+    optimizer = cls(kernel=kernel, alpha=alpha, random_state=0, **parameters)
+    out = []
+    for reward in (0.3, 0.9, -0.2, 0.4, 0.7):
+        query = optimizer.ask()
+        out.append(np.ravel(query.a if hasattr(query, "a") else query.points))
+        optimizer.tell(query, reward)
+    return np.array(out)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("cls", OF_POINTS)
+def test_white_noise_of_points_is_noise_of_answers(cls):
+    white = asked(cls, RBF(0.3) + WhiteKernel(0.05), 0.01, **OF_POINTS[cls])
+    assert_array_equal(white, asked(cls, RBF(0.3), 0.06, **OF_POINTS[cls]))
+
+
+@pytest.mark.filterwarnings("ignore:the distribution p")
+def test_a_round_at_the_rows_of_its_queries_has_their_noise():
+    optimizer = CMESOptimizer(RBF(0.3) + WhiteKernel(0.05), alpha=0.01, **LINE)
+    optimizer.ask()
+    round, rows = optimizer._round([]), optimizer.domain_.rows
+    noises = np.full(len(rows), 0.01)
+    there = round.at(optimizer._model.process, rows, noises, round.cost)
+    assert_allclose(there.query_noise, round.query_noise)
+    assert_allclose(there.query_noise, 0.06)
+
+
+def test_averages_over_cells_have_no_white_noise():
+    white = asked(CMETSOptimizer, RBF(0.3) + WhiteKernel(0.05), 0.01, **LINE)
+    assert_array_equal(white, asked(CMETSOptimizer, RBF(0.3), 0.01, **LINE))
