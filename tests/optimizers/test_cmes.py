@@ -584,3 +584,18 @@ def test_where_no_answer_is_informative_the_least_certain_is_asked(monkeypatch, 
     expected = values if information == 1e-3 else std / unit
     found = optimizer._scores(optimizer.posterior())
     np.testing.assert_allclose(found, expected / cost, rtol=1e-6, atol=1e-15)
+
+
+@pytest.mark.parametrize("offset", [-100.0, 100.0])
+def test_a_recommendation_between_the_candidates_does_not_depend_on_an_offset(offset):
+    found = []
+    for each in (0.0, offset):
+        optimizer = make("CMESOptimizer", n_points=12, kernel=RBF(0.3), normalize_y=True)
+        optimizer.set_params(optimizer=None)
+        for i, reward in ((4, 0.0), (12, 1.0), (18, 0.4)):
+            optimizer.tell(QUERIES[i], each + reward)
+        best = optimizer.recommend()
+        grid = np.linspace(0.0, 2.0, 2001)[:, None]
+        assert optimizer.predict(best[None])[0] >= optimizer.predict(grid).max() - 1e-6
+        found.append(best)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)
