@@ -15,7 +15,7 @@ from skgpb import (
     KGOptimizer,
     MESOptimizer,
 )
-from skgpb.exceptions import AllPendingError
+from skgpb.exceptions import AllPendingError, ParameterWarning
 from skgpb.kernels import CellAverage
 
 ARMS = np.random.default_rng(0).random((12, 2))
@@ -203,7 +203,8 @@ def test_numbers_by_position_wait_with_the_queries_that_they_are_for():
     for each in (opt, twin):
         each.tell(each.ask(), 1.0).tell(each.ask(), 0.0)
     opt.set_params(queries=rows[:6], cost=costs[:6])
-    with pytest.raises(ValueError, match="queries was set during the run"):
+    waits = pytest.warns(ParameterWarning, match="cost will apply from the next fit on")
+    with waits, pytest.raises(ValueError, match="queries was set during the run"):
         opt.ask()
     opt.set_params(queries=rows, cost=costs)
     assert opt.ask() == twin.ask()

@@ -567,7 +567,7 @@ def test_joint_information_is_that_of_its_own_draws():
     covariance = cov[k:, :k][:, f.argmax(axis=1)].mean(axis=1)
     total = (np.diag(cov)[k:] + 1e-3) * f.max(axis=1).var()
     np.testing.assert_allclose(scores, -0.5 * np.log(1.0 - covariance**2 / total), atol=1e-6)
-    assert scores.max() > 0.05
+    assert scores.max() > 0.01
 
 
 @pytest.mark.parametrize("information", [0.0, 1e-12, 1e-3])
