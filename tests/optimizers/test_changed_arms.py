@@ -219,3 +219,11 @@ def test_the_arms_of_a_run_are_its_own_and_cannot_be_written_to():
         opt.run_.params.arms[0] = 1.0
     opt.set_params(arms=twin.arms)
     assert opt.ask() == twin.ask()
+
+
+def test_the_box_of_arms_that_are_boxes_holds_all_of_them():
+    arms = np.array([[0.0, 3.0, 0.2, 4.0], [0.5, 2.0, 0.9, 3.5], [0.3, 3.0, 0.4, 3.2]])
+    search = GPUCBOptimizer(CellAverage(RBF(0.3)), arms=arms, random_state=0).start()
+    assert search.bounds_.tolist() == [[0.0, 0.9], [2.0, 4.0]]
+    points = GPUCBOptimizer(RBF(0.3), arms=arms, random_state=0).start()
+    assert points.bounds_.tolist() == [[0.0, 0.5], [2.0, 3.0], [0.2, 0.9], [3.2, 4.0]]
