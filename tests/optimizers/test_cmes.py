@@ -599,3 +599,17 @@ def test_a_recommendation_between_the_candidates_does_not_depend_on_an_offset(of
         assert optimizer.predict(best[None])[0] >= optimizer.predict(grid).max() - 1e-6
         found.append(best)
     np.testing.assert_allclose(found[1], found[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1e-2, lambda a: 1e-2, None])
+def test_noise_counts_by_default_unless_it_is_one_known_number(alpha):
+    found = {}
+    for information in ("auto", "noiseless", "noisy"):
+        optimizer = make("CMESOptimizer", information=information, alpha=alpha, n_max_values=7)
+        optimizer.set_params(kernel=RBF(0.3), optimizer=None)
+        for i, reward in ((4, 0.0), (12, 1.0), (18, 0.4)):
+            optimizer.tell(QUERIES[i], reward)
+        found[information] = optimizer.acquisition(optimizer.posterior())
+    known = "noiseless" if alpha == 1e-2 else "noisy"
+    np.testing.assert_array_equal(found["auto"], found[known])
+    assert not np.allclose(found["noiseless"], found["noisy"])
