@@ -6,9 +6,11 @@ import warnings
 import numpy as np
 import pytest
 from reference.cmes import appendix_a, eq7
+from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from skgpb import defaults
 from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.exceptions import LearningWarning, ModelWarning
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
@@ -613,3 +615,24 @@ def test_noise_counts_by_default_unless_it_is_one_known_number(alpha):
     known = "noiseless" if alpha == 1e-2 else "noisy"
     np.testing.assert_array_equal(found["auto"], found[known])
     assert not np.allclose(found["noiseless"], found["noisy"])
+
+
+@pytest.mark.parametrize("cls", [IndirectUCBOptimizer, IndirectEIOptimizer, IndirectPIOptimizer])
+def test_baselines_score_the_posterior_of_the_answers(cls):
+    settings = {"conditional": WINDOW, "queries": QUERIES, "kernel": ConstantKernel(4.0) * RBF(0.3)}
+    optimizer = cls(**SMALL | settings, **({"beta": 9.0} if cls is IndirectUCBOptimizer else {}))
+    for i, reward in ((4, 1.0), (12, 3.0), (18, 2.0)):
+        optimizer.tell(QUERIES[i], reward)
+    posterior = optimizer.posterior()
+    mean, std = optimizer.answers_.predict(QUERIES, return_std=True)
+    scores, unit = optimizer.acquisition(posterior), posterior.scale
+    best = mean[[4, 12, 18]].max()
+    if cls is IndirectUCBOptimizer:
+        expected, scores = mean + 3.0 * std, posterior.in_units_of_reward(scores)
+    elif cls is IndirectEIOptimizer:
+        z = (mean - best) / std
+        expected, scores = std * (norm.pdf(z) + z * norm.cdf(z)), unit * np.exp(scores)
+    else:
+        margin = defaults.IMPROVEMENT_MARGIN * unit
+        expected, scores = norm.cdf((mean - best - margin) / std), np.exp(scores)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-9)
