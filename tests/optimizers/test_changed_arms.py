@@ -15,7 +15,7 @@ from skgpb import (
     KGOptimizer,
     MESOptimizer,
 )
-from skgpb.exceptions import AllPendingError
+from skgpb.exceptions import AllPendingError, ParameterWarning
 from skgpb.kernels import CellAverage
 
 ARMS = np.random.default_rng(0).random((12, 2))
@@ -203,7 +203,8 @@ def test_numbers_by_position_wait_with_the_queries_that_they_are_for():
     for each in (opt, twin):
         each.tell(each.ask(), 1.0).tell(each.ask(), 0.0)
     opt.set_params(queries=rows[:6], cost=costs[:6])
-    with pytest.raises(ValueError, match="queries was set during the run"):
+    waits = pytest.warns(ParameterWarning, match="cost will apply from the next fit on")
+    with waits, pytest.raises(ValueError, match="queries was set during the run"):
         opt.ask()
     opt.set_params(queries=rows, cost=costs)
     assert opt.ask() == twin.ask()
@@ -218,3 +219,11 @@ def test_the_arms_of_a_run_are_its_own_and_cannot_be_written_to():
         opt.run_.params.arms[0] = 1.0
     opt.set_params(arms=twin.arms)
     assert opt.ask() == twin.ask()
+
+
+def test_the_box_of_arms_that_are_boxes_holds_all_of_them():
+    arms = np.array([[0.0, 3.0, 0.2, 4.0], [0.5, 2.0, 0.9, 3.5], [0.3, 3.0, 0.4, 3.2]])
+    search = GPUCBOptimizer(CellAverage(RBF(0.3)), arms=arms, random_state=0).start()
+    assert search.bounds_.tolist() == [[0.0, 0.9], [2.0, 4.0]]
+    points = GPUCBOptimizer(RBF(0.3), arms=arms, random_state=0).start()
+    assert points.bounds_.tolist() == [[0.0, 0.5], [2.0, 3.0], [0.2, 0.9], [3.2, 4.0]]

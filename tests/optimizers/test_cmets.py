@@ -439,3 +439,12 @@ def test_what_was_spent_before_an_interruption_counts_for_the_run_that_continues
     assert result.nfev == len(resumed.history_) > len(first.history_)
     more = resumed.run(lambda query: query.a[0], max_cost=2.0)
     assert more.cost == pytest.approx(resumed.spent_ - result.cost) and spent >= 2.0
+
+
+def test_a_conditional_without_pairs_takes_those_of_fit():
+    X = np.random.default_rng(1).random((40, 1))
+    tree = CMETSOptimizer(conditional=ConditionalMean(), bounds=[(0.0, 1.0)], max_depth=2)
+    tree.set_params(scale=lambda depth: 0.5 / (1 + depth), alpha=0.01, n_points=30)
+    kernel = tree.fit(X, queries=A1).surrogate_.kernel_
+    np.testing.assert_array_equal(kernel.X, X)
+    np.testing.assert_array_equal(kernel.A, A1)

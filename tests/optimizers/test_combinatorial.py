@@ -610,3 +610,16 @@ def test_no_campaign_of_a_repeated_run_keeps_what_it_was_repeated_from(tmp_path)
         assert vars(twin).keys() == vars(player).keys()
         for one, other in zip(twin.optimizers_, player.optimizers_, strict=True):
             assert vars(one).keys() == vars(other).keys()
+
+
+def test_past_allocations_count_for_the_first_design_of_later_rounds_too():
+    members = [GPUCBOptimizer(RBF(1.0), arms=np.arange(4.0)[:, None], n_initial=5)] * 2
+    player = CombinatorialBandit(members, budget=6, random_state=0)
+    X = np.array([[0.0, 1.0], [3.0, 2.0]])
+    player.fit(X, X)
+    n = 0
+    while player._first_allocation() is not None:
+        player.tell(player.ask(), [1.0 * n, 2.0])
+        np.testing.assert_array_equal(player._fitted_allocations, X)
+        n += 1
+    assert 0 < n < 5

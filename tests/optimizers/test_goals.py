@@ -8,6 +8,7 @@ import cases
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.acquisition.volume import dominated_volume, log_expected_volume, pareto_mask
@@ -470,3 +471,18 @@ def test_candidates_move_to_where_the_limits_hold():
     play(optimizer, 18)
     optimizer.ask()
     assert (optimizer.domain_.every_place().sum(axis=1) < 0.5).mean() > 0.2
+
+
+def test_of_several_goals_no_query_is_better_by_the_reward_alone():
+    optimizers = [
+        EIOptimizer(RBF(0.3), bounds=[(0, 1)], alpha=0.01, random_state=0, **goals)
+        for goals in ({}, {"goals": {"cost": "minimize"}})
+    ]
+    found = []
+    for optimizer in optimizers:
+        for x, reward in ((0.2, 1.0), (0.8, 2.0)):
+            optimizer.tell([x], reward, outcomes={"cost": 1.0})
+        told = optimizer.run_.told_queries()
+        found.append(optimizer._better_predicted_query(told[0], told))
+        assert optimizer._better_predicted_query(told[0], []) is None
+    assert found[0][0] == told[1] and found[1] is None

@@ -568,3 +568,13 @@ def test_averages_over_cells_do_not_depend_on_how_many_points_are_read_at_a_time
     expected = [np.mean(cell @ [1.0, 10.0]) for cell in cells]
     assert_allclose(_places.averages(values, cells), expected)
     assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize(
+    "bounds", [[(0.0, 1.0), (2.0, 6.0)], {"x": (0.0, 1.0), "n": range(8), "y": (0.0, 2.0)}]
+)
+def test_a_region_was_observed_at_its_middle(bounds):
+    search = GPOOOptimizer(bounds=bounds, random_state=0)
+    asked = search.ask(3)
+    search.tell(asked, [1.0, 0.0, 2.0])
+    assert_allclose(search._observed_points(), [0.5 * (q.lower + q.upper) for q in asked])

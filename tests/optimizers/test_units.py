@@ -168,7 +168,7 @@ def everything(make, factor, offset):
     return found
 
 
-LONG = {"lists and limits", "earlier campaigns", "CMETS"}
+LONG = {"lists and limits", "earlier campaigns", "CMETS", "failures"}
 
 
 @pytest.mark.parametrize(

@@ -216,9 +216,7 @@ def test_the_smallest_region_is_as_deep_as_the_last_cells_that_hold_it(n_childre
 @pytest.mark.parametrize(
     ("side", "first", "second"), [("0:360:periodic", 0, 360), ("-1:1:any", 0.0, -0.0)]
 )
-def test_answers_to_one_setting_are_replicates_however_it_is_written(
-    tmp_path, side, first, second
-):
+def test_answers_to_one_setting_are_replicates_however_it_is_written(tmp_path, side, first, second):
     run = Experiment.create(tmp_path / "run.skgpb", [f"x={side}"])
     for x, y in ((first, 1.0), (second, 3.0), (0.5, 7.0)):
         run.tell(y, at={"x": x})
