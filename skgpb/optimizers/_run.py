@@ -364,10 +364,11 @@ class Run:
     def stratum_of_outcomes(self, place: int) -> int:
         """Return the number of the block of the answer that the outcomes at an event belong to."""
         query = self.events[place][1]
-        for event in reversed(self.events[:place]):
-            if event[0] == "fit" or (event[0] in ("tell", "fail") and event[1] == query):
-                return self.number_of(event_block_name(event))
-        return 0
+        return next(
+            self.number_of(event_block_name(event))
+            for event in reversed(self.events[:place])
+            if event[0] == "fit" or (event[0] in ("tell", "fail") and event[1] == query)
+        )
 
     def known_outcomes(self, query: Any) -> dict[str, Any] | None:
         """Return the outcomes told with the last answer or failure of a query; None without one."""

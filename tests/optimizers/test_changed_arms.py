@@ -227,3 +227,11 @@ def test_the_box_of_arms_that_are_boxes_holds_all_of_them():
     assert search.bounds_.tolist() == [[0.0, 0.9], [2.0, 4.0]]
     points = GPUCBOptimizer(RBF(0.3), arms=arms, random_state=0).start()
     assert points.bounds_.tolist() == [[0.0, 0.5], [2.0, 3.0], [0.2, 0.9], [3.2, 4.0]]
+
+
+def test_a_run_ends_once_all_arms_of_now_have_exact_answers():
+    opt = EIOptimizer(arms=ARMS, random_state=0)
+    opt.run(lambda query: reward(query.points[0]), 40)
+    opt.set_params(arms=ARMS[:7])
+    result = opt.run(lambda query: reward(query.points[0]), 40)
+    assert result.nfev <= 1 and result.message.startswith("every query was answered")

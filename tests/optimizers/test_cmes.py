@@ -636,3 +636,11 @@ def test_baselines_score_the_posterior_of_the_answers(cls):
         margin = defaults.IMPROVEMENT_MARGIN * unit
         expected, scores = norm.cdf((mean - best - margin) / std), np.exp(scores)
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the distribution p")
+def test_a_gap_of_queries_that_are_points_is_between_points():
+    optimizer = CMESOptimizer(bounds=[(0, 1)], random_state=0)
+    for reward in (0.1, 0.5, 0.2, 0.9, 0.4):
+        optimizer.tell(optimizer.ask(), reward)
+    assert not optimizer._blur().any() and optimizer._gap_averages() == ""

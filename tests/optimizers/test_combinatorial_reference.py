@@ -200,7 +200,7 @@ def test_the_draws_of_all_campaigns_are_as_many_as_of_any():
         assert 0.0 < weights[weights > 0.0].min() < 1.0 / 7.0
 
 
-def test_covariances_of_totals_are_sums_over_campaigns_in_units_of_the_first():
+def test_moments_of_totals_are_sums_over_campaigns_in_units_of_the_first():
     kernel = ConstantKernel(1.0) * Matern(4.0, nu=1.5)
     optimizers = [
         EIOptimizer(kernel, arms=PROBLEM.arms, alpha=0.1, normalize_y=True) for _ in range(3)
@@ -216,6 +216,10 @@ def test_covariances_of_totals_are_sums_over_campaigns_in_units_of_the_first():
     np.testing.assert_allclose(unit * known.target_covariance(2), expected[2], atol=1e-6 * unit)
     noise = sum(p.scale**2 * p.noise[a] for p, a in zip(posteriors, known.choices.T, strict=True))
     np.testing.assert_allclose(unit * known.round().noise, noise)
+    of_arms = [o.predict(PROBLEM.arms) for o in player.optimizers_]
+    expected = sum(mean[a] for mean, a in zip(of_arms, known.choices.T, strict=True))
+    found = known.offset + known.scale * known.query_mean
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert (known.round().cost == 1.0).all()
 
 

@@ -647,3 +647,9 @@ def test_answers_of_a_batch_after_the_end_of_a_run_are_told_by_the_next():
     assert len(evaluated) == 4 and optimizer.pending_ == batch[2:]
     assert optimizer.run(recorded, 2).nfev == 2
     assert len(evaluated) == 4 and optimizer.run_.told_queries() == batch
+
+
+def test_another_way_of_meeting_errors_is_refused():
+    optimizer = GPUCBOptimizer(arms=[[0.0], [1.0]])
+    with pytest.raises(ValueError, match="on_error must be 'record' or 'raise', got 'x'"):
+        optimizer.run(lambda query: 1.0, 2, on_error="x")
