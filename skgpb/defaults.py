@@ -337,6 +337,8 @@ CORRELATIONS = {
 CAMPAIGNS_OFF = 0.7
 # Probability below which they count again.
 CAMPAIGNS_BACK = 0.1
+# While they count, one in this number of queries is of the first design, from the second on.
+CAMPAIGN_DESIGN_ROUND = 4
 # Largest number of answers with which earlier campaigns count.
 MOST_WITH_CAMPAIGNS = 60
 # Largest number of answers of an earlier campaign that are used, evenly spread in their order.

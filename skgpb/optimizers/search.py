@@ -692,15 +692,19 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if self.n_initial is not None:
             return int(self.n_initial)
         run = self.run_
-        earlier = self._earlier
-        if run.params.kernel is not None or (earlier is not None and not earlier.are_off):
+        if run.params.kernel is not None:
+            return 0
+        earlier, n_asked = self._earlier, run.n_told + len(run.evaluating)
+        uses_earlier = earlier is not None and not earlier.are_off
+        # The models may agree with the answers at a local optimum: some queries are elsewhere.
+        if uses_earlier and n_asked % defaults.CAMPAIGN_DESIGN_ROUND != 1:
             return 0
         longest = 0
         if run.space is not None and self.domain_.is_discretization and self._only_result_counts:
             longest = run.space.longest_list  # the design should contain each of its values
         n = max(defaults.N_INITIAL, min(longest, defaults.MOST_INITIAL))
         # Answers that earlier campaigns led to are answers as well.
-        return n if earlier is None else max(0, n - earlier.n_with)
+        return n if earlier is None or uses_earlier else max(0, n - earlier.n_with)
 
     def _noises_of(self, queries: list[Any]) -> np.ndarray:
         """Return the noise variances (n,) of answers to queries, with the error of the model."""

@@ -20,7 +20,9 @@ with prior probability 1/2. Then one flat answer at the earlier optimum refutes 
 
 An average over these models explores where the campaigns contradict each other, but it still wastes
 queries if nothing is alike. So earlier campaigns are dropped while the probability that the present
-one is like none of them exceeds 0.7, and count again once it is below 0.1. Its prior is 1/2.
+one is like none of them exceeds 0.7, and count again once it is below 0.1. Its prior is 1/2. The
+models may agree with all answers at a local optimum of f. So while the campaigns count, the search
+asks every fourth query, from the second on, where the first design would.
 """
 
 from __future__ import annotations

@@ -55,7 +55,22 @@ def test_the_first_queries_are_near_the_optimum_of_a_campaign_that_is_alike(cls,
     opt = started(cls)
     asked = played(opt, n)
     assert hill(asked).max() > 9.0
+    assert hill(asked[1])[0] < 1.0  # one in four is elsewhere
     assert hill(opt.recommend().points)[0] > 9.5
+
+
+@pytest.mark.slow
+def test_a_campaign_that_agrees_at_a_local_optimum_hides_no_better_one():
+    """The present function has a second hill; with this seed, the first answers agree."""
+    opt = started(random_state=1, regret="simple")
+    for n in range(16):
+        query = opt.ask()
+        best = max(hill(query.points)[0], 1.5 * hill(query.points, (0.85, 0.15))[0])
+        opt.tell(query, float(best))
+        if n == 3:
+            assert not opt._earlier.are_off
+    assert opt._earlier.are_off
+    assert 1.5 * hill(opt.recommend().points, (0.85, 0.15))[0] > 14.5
 
 
 @pytest.mark.parametrize("top", [(0.9, 0.1), TOP])
