@@ -319,6 +319,8 @@ READ_LEVEL = 1.0
 READ_NOISE = 12.0
 # Standard deviation of the logarithm of this noise variance.
 READ_NOISE_SPREAD = 1.5
+# Median of the variance of f in the models of averages, in units of that of the prior (D-H71).
+READ_VARIANCE = 6.0
 
 # -- earlier campaigns ------------------------------------------------------------------------
 

@@ -160,6 +160,7 @@ OTHER: dict[str, Any] = {
     "READ_LEVEL": 0.0,
     "READ_NOISE": 1.0,
     "READ_NOISE_SPREAD": 0.5,
+    "READ_VARIANCE": 1.0,
     # earlier campaigns
     "CORRELATIONS": {0.0: 0.3, 1.0: 0.7},
     "CAMPAIGNS_OFF": 1.0,

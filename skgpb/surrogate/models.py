@@ -122,6 +122,8 @@ class Models:
         merged = some.merged(noise if of_noise is None else 1.0)
         more = len(some.y) - len(merged.y)
         amplitudes = prior.center[0] + AMPLITUDES
+        if epsilon == 0.0 and _is_of_rbf(_unwrapped(gp.kernel)):
+            amplitudes += log(defaults.READ_VARIANCE)
         of_variances = _log_prior_of_variances(prior, of_noise, levels)
         repeats = -0.5 * (merged.square * np.exp(-levels) + more * levels)[:, np.newaxis]
         nodes: list[Kernel] = []
@@ -206,9 +208,8 @@ def _variance_of_answers(kernel: Any, K: np.ndarray) -> float:
 
     ``K`` (n, n) are their prior covariances.
     """
-    while isinstance(kernel, WrapperKernel):
-        kernel = kernel.base
-    return min(1.0, float(K.diagonal().mean() / kernel.diag(np.zeros((1, 1))).mean()))
+    whole = _unwrapped(kernel).diag(np.zeros((1, 1)))
+    return min(1.0, float(K.diagonal().mean() / whole.mean()))
 
 
 def _varying(prior: Prior, epsilon: float) -> Prior:
@@ -275,9 +276,7 @@ def _shapes(kernel: Any, smooth: bool = True) -> list[tuple[float, Callable[[Ker
     A Matern kernel gets another smoothness, up to infinite if ``smooth``. An RBF kernel, whose
     averages have a closed form, becomes a sum of RBF kernels, which is rough.
     """
-    base = kernel
-    while isinstance(base, WrapperKernel):
-        base = base.base
+    base = _unwrapped(kernel)
     if is_of_matern(base):
         changes: list[tuple[float, Callable[[Kernel], Kernel]]] = [
             (weight, partial(_with_smoothness_and_level, nu=nu))
@@ -299,6 +298,13 @@ def _weights_of_smoothness(smooth: bool) -> list[tuple[float, float]]:
     roughest, *others = defaults.SMOOTHNESS
     weights = [(roughest, defaults.ROUGHEST_WEIGHT), *((nu, 1.0) for nu in others)]
     return [*weights, (np.inf, 1.0)] if smooth else weights
+
+
+def _unwrapped(kernel: Any) -> Any:
+    """Return the kernel of f inside its wrappers."""
+    while isinstance(kernel, WrapperKernel):
+        kernel = kernel.base
+    return kernel
 
 
 def _is_of_rbf(kernel: Kernel) -> bool:

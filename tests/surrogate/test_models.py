@@ -184,16 +184,21 @@ def test_f_varies_by_more_than_the_difference_that_is_asked_about():
 
 @pytest.mark.parametrize("width", [0.0, 0.25, 0.7])
 def test_the_prior_of_variances_is_that_of_answers_also_if_they_average_f(width):
-    """Noise hides all, so that models are the prior: answers vary as usual, and f by more."""
+    """Noise hides all, so that models are the prior: of answers, which vary less than f.
+
+    Small cells, which few answers cover, may vary more: without epsilon the prior expects that.
+    """
     cells, n = CellAverage(default_kernel(BOX, smooth=True), (10,)), 12
     gp, lower = GaussianProcess(cells, 2), np.linspace(0.0, 1.0 - width, n)
     for x in lower:
         gp.observe(np.array([[x, x + width]]), 0.0, 1e6)
     samples = ScaledSamples(np.arange(n), np.zeros(n), np.full(n, 1e6))
-    models = Models.around(gp, samples, Prior(cells.theta, np.array([1.0, 0.6])), None, 1e6)
-    of_answers = [process.variance(gp.observed).mean() for process in models.processes]
-    assert models.weights @ np.log(of_answers) == pytest.approx(0.0, abs=0.1)
-    assert (mean_log_amplitude(models) > 0.2) == (width > 0.0)
+    prior = Prior(cells.theta, np.array([1.0, 0.6]))
+    for epsilon, expected in ((0.0, defaults.READ_VARIANCE), (1e-9, 1.0)):
+        models = Models.around(gp, samples, prior, None, 1e6, epsilon)
+        of_answers = [process.variance(gp.observed).mean() for process in models.processes]
+        assert models.weights @ np.log(of_answers) == pytest.approx(np.log(expected), abs=0.1)
+        assert (mean_log_amplitude(models) > np.log(expected) + 0.2) == (width > 0.0)
 
 
 def test_the_expected_variance_is_that_of_two_epsilon_or_the_usual_one():
