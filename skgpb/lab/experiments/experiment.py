@@ -21,7 +21,7 @@ from skgpb.lab.experiments.limits import format_limits, read_limits
 from skgpb.lab.experiments.notebook import Notebook, parse_sides
 from skgpb.lab.experiments.plan import Plan, read_earlier_campaigns
 from skgpb.lab.experiments.scores import read_score
-from skgpb.lab.experiments.sides import Side, taken_names
+from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.texts import check_name, quote
 from skgpb.lab.experiments.trade_offs import format_goals, read_goals
 
@@ -231,7 +231,7 @@ class Experiment:
         for name, text in (("title", title), ("answer", answer), ("unit", unit)):
             check_name(text, name)
         constraints = [constraints] if isinstance(constraints, str) else list(constraints)
-        taken = taken_names(every, answer)
+        taken = [side.name for side in every] + [answer] * bool(answer)
         limited = read_limits(limits, taken)
         block, ends = read_block(block, [*taken, *limited]), read_range(answer_range)
         sought = read_goals(goals, every)

@@ -39,7 +39,7 @@ from skgpb.lab.experiments.limits import (
 from skgpb.lab.experiments.plan import Plan
 from skgpb.lab.experiments.records import LabRecord, today
 from skgpb.lab.experiments.scores import Score, read_score
-from skgpb.lab.experiments.sides import Side, taken_names
+from skgpb.lab.experiments.sides import Side
 from skgpb.lab.experiments.table import PastAnswers, read_answers
 from skgpb.lab.experiments.texts import quote, quote_name, to_one_line
 from skgpb.lab.experiments.trade_offs import format_goals, read_goals
@@ -819,6 +819,7 @@ class Notebook:
         if not rows:
             raise ValueError("the table has no row with an answer")
         n = len(self.plan.events)
+        before = {(str(each.query.params), each.answer) for each in self.entries}
         self.plan.tell_rows(rows)
         self._leave_out(past)
         self._count()
@@ -833,7 +834,15 @@ class Notebook:
         if self.block or self.score is not None or self.plan.outcomes or skipped:
             self._replay()
         self._check_measured([entry.number for entry in told])
-        return [self.entry(entry.number).as_dict() for entry in told]
+        entries = [self.entry(entry.number) for entry in told]
+        again = [e.answer is not None and (str(e.query.params), e.answer) in before for e in entries]
+        if any(again):
+            warn(
+                f"{sum(again)} of {len(rows)} rows have the setting and the answer of a query that "
+                "was there: undo takes back what was told twice",
+                UserWarning,
+            )
+        return [entry.as_dict() for entry in entries]
 
     # -- changes --------------------------------------------------------------------------------
 
@@ -955,7 +964,8 @@ class Notebook:
         """Change all that :meth:`change` can change but the range of answers."""
         sides = {side.name: side for side in self.plan.sides} | dict(changed)
         kept = [side for name, side in sides.items() if name not in dropped]
-        taken = taken_names(kept, self.labels["answer"])
+        answer = self.labels["answer"]
+        taken = [side.name for side in kept] + [answer] * bool(answer)
         read_goals(format_goals(self.goals), kept)
         limited = read_limits(format_limits(self.plan.limits) if limits is None else limits, taken)
         if constraints is None:

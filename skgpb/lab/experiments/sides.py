@@ -561,29 +561,16 @@ def _unit_hint(text: str) -> str:
     return f": write {exact(reading.value)} {how}"
 
 
-def taken_names(sides: Sequence[Side], answer: str) -> list[str]:
-    """Return the names of the sides and of the answer, which limits and blocks cannot have.
-
-    Raises
-    ------
-    ValueError
-        If a side has the name of the answer.
-    """
-    names = [side.name for side in sides]
-    if answer in names:
-        raise ValueError(f"the answer is measured, and {answer!r} is a setting")
-    return [*names, answer] if answer else names
-
-
-def format_value(value: Any, digits: int = 6) -> str:
+def format_value(value: Any, digits: int | None = None) -> str:
     """Format a value for reports, or the values of a region.
 
     Parameters
     ----------
     value : object
         Value of a side, or an answer.
-    digits : int, default=6
-        Number of significant digits.
+    digits : int, default=None
+        Number of significant digits. None for all digits of a number that has up to twelve, and
+        for six of others, or twelve from 100,000 on.
 
     Returns
     -------
@@ -594,7 +581,13 @@ def format_value(value: Any, digits: int = 6) -> str:
             return ", ".join(format_value(each, digits) for each in value)
         ends = [format_value(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
-    return f"{value:z.{digits}g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if digits is None:
+        # What was typed, or lies on a grid, is short, and is set or compared as it is printed.
+        is_short = float(f"{value:.12g}") == value
+        digits = 12 if is_short or abs(value) >= 1e5 else 6
+    return f"{value:z.{digits}g}"
 
 
 def format_estimate(value: float, std: float) -> str:
@@ -609,7 +602,7 @@ def format_estimate(value: float, std: float) -> str:
     text : str
     """
     if not 0.0 < std < math.inf:
-        return format_value(value)
+        return format_value(value, 6)
     return f"{round(value, 1 - math.floor(math.log10(std))):z.12g}"
 
 

@@ -179,7 +179,7 @@ def read_answers(
     try:
         table = TableFile(Path(path))
         names = [side.name for side in sides]
-        header = _Header(table, names, answer, [*limited, *scored], of_two, block, [*scored[:1]])
+        header = _Header(table, names, answer, [*limited, *scored], of_two, block, scored)
         return _read(table, sides, header, unit, space, regions, skip_outside)
     except ValueError as error:
         said = str(error)
@@ -219,6 +219,15 @@ def _read(
                 found[name].check_numbers()
         answers = _answers_in(table, found[header.answer], unit)
         there = np.array([answer is not None for answer in answers], dtype=bool)
+        if header.scored:
+            lacks = np.any([found[column].missing for column in header.scored], axis=0)
+            if (there & lacks).any():
+                warn(
+                    f"{(there & lacks).sum()} of {there.sum()} rows of {table.name} are left out: "
+                    "they lack a measurement of the score",
+                    UserWarning,
+                )
+            there &= ~lacks
         if header.book:
             states = _column_texts(found[header.book[STATUS]])
             there |= np.isin(states, UNANSWERED)
@@ -283,9 +292,9 @@ class _Header:
         Those of them that are yes or no; their cells are kept as texts.
     block : str
         Field that names blocks; empty without blocks.
-    instead : sequence of str
-        With a score, the name of the measurement whose column replaces that of the answers, unless
-        the table is a notebook; otherwise empty.
+    scored : sequence of str
+        Names of the measurements in the score; unless the table is a notebook, the column of the
+        first replaces that of the answers.
 
     Attributes
     ----------
@@ -299,6 +308,8 @@ class _Header:
         Names of further measurements and of all unused columns, by their columns.
     limited : dict
         Names of measurements for limits and the score, by their columns; empty for a notebook.
+    scored : list of str
+        Columns of the measurements in the score; empty for a notebook.
     block : dict
         Name of the field of blocks, by its column; empty if there is no column or for a notebook.
     """
@@ -311,13 +322,13 @@ class _Header:
         limited: Sequence[str],
         of_two: Sequence[str],
         block: str,
-        instead: Sequence[str],
+        scored: Sequence[str],
     ) -> None:
         header = table.names([*names, *([] if answer is None else [answer])])
         plain = [remove_text_mark(name) for name in header]
         book = _find_notebook_columns(plain)
-        if instead and not book:
-            answer = instead[0]
+        if scored and not book:
+            answer = scored[0]
         # Export marks names that look like formulas.
         column_of = dict(zip(plain, header, strict=True)) if book else {}
         known = plain if book else header
@@ -355,6 +366,10 @@ class _Header:
                 f"one of answers must be named; it has {', '.join(map(repr, others)) or 'none'}"
             )
         column_indices(known, [answer], table.name)
+        used = [*sides, *([] if book or scored else columns), answer]
+        for name in [] if book else used:
+            if used.count(name) > 1:
+                raise ValueError(f"{table.name}: column {name!r} cannot stand for two names")
         self.sides = [column_of.get(name, name) for name in sides]
         self.answer = column_of.get(answer, answer)
         self.book = {name: column for name, column in book.items() if column in plain}
@@ -365,6 +380,7 @@ class _Header:
             others = _storable(others, table.name)
         self.measured = {column_of.get(name, name): name.removeprefix(words) for name in others}
         self.limited = {} if book else columns
+        self.scored = [column for column, name in self.limited.items() if name in scored]
         self._of_two = [column for column, name in self.limited.items() if name in of_two]
         self.block = {column: name for column, name in blocks.items() if column in known}
 

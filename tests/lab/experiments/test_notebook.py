@@ -888,12 +888,12 @@ def test_numbers_of_a_table_are_kept_if_all_are_different(tmp_path, numbers):
 
 
 def test_a_new_setting_has_another_name_than_what_is_measured(tmp_path):
-    """The answer, a goal, a limit and the block are no settings, at the start and later."""
+    """A goal, what a limit needs and the block are no settings, at the start and later."""
     given = {"answer": "y", "limits": ["2*p < 5", "q < 3"], "block": "batch"}
     run = Experiment.create(tmp_path / "run", ["a=0:1"], **given)
     run.tell(1.0, at={"a": 0.1}, measured={"p": 1, "q": 1, "batch": "I"})
     before = run.status()
-    for name in ("y", "p", "q", "batch"):
+    for name in ("p", "q", "batch"):
         with pytest.raises(ValueError, match=f"'{name}' is a setting"):
             run.change([f"{name}=0:9"], earlier={name: 3})
         with pytest.raises(ValueError, match=f"'{name}' is a setting"):

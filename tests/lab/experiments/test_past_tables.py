@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 from skgpb.domains.space import ParameterSpace
+from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.sides import Ends, Side
 from skgpb.lab.experiments.table import MEASURED_PREFIX, measured_prefix, read_answers
 
@@ -189,3 +190,29 @@ def test_measurements_with_the_name_of_another_column_have_a_prefix():
     for n in range(1, 4):
         assert measured_prefix(taken) == n * MEASURED_PREFIX
         taken.append(f"{n * MEASURED_PREFIX}x")
+
+
+@pytest.mark.parametrize("heading", ["x,kind,z", "x (m),kind,y"])
+def test_a_column_is_not_read_under_two_names(tmp_path, heading):
+    """The column of a setting is not that of the answers, and differs from that of another one."""
+    sides = {"x": "0:1", "X": "0:1", "kind": "A,B"} if "y" in heading else SIDES
+    with pytest.raises(ValueError, match="cannot stand for two names"):
+        read(tmp_path, [heading, "0.5,A,1"], sides, answer="y" if "y" in heading else "x")
+
+
+def test_rows_without_all_of_the_score_are_left_out_with_a_warning(tmp_path):
+    lines = ["x,kind,u,v", "0.1,A,1,2", "0.2,A,1,", "0.3,A,,2", "0.4,B,,", "0.5,B,<1,2"]
+    rows, _, said, _ = read(tmp_path, lines, scored=["u", "v"])
+    assert [row[0][0] for row in rows] == [0.1, 0.5]
+    assert len(said) == 1 and said[0].startswith("1 of 3 rows of")
+    assert said[0].endswith("t.csv are left out: they lack a measurement of the score")
+
+
+@pytest.mark.parametrize("rules", [{"answer": "u"}, {"score": "u - v"}])
+def test_rows_that_were_told_before_are_named(tmp_path, rules):
+    lines = ["x,kind,u,v", "0.1,A,1,2", "0.2,B,3,1", "0.3,A,3,4"]
+    (tmp_path / "t.csv").write_text("\n".join(lines[:3]), encoding="utf-8")
+    run = Experiment.create(tmp_path / "run", SIDES, data=tmp_path / "t.csv", **rules)
+    (tmp_path / "t.csv").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.warns(UserWarning, match="2 of 3 rows have the setting and the answer"):
+        run.add_table(tmp_path / "t.csv")

@@ -256,7 +256,8 @@ def test_tables_have_what_is_measured(run, tmp_path):
     )
     check(plain)
     assert cases.outcome_model(plain.optimizer, "cost").n_answers == 6
-    run.add_table(tmp_path / "plain.csv")
+    with pytest.warns(UserWarning, match="6 of 6 rows have the setting and the answer"):
+        run.add_table(tmp_path / "plain.csv")
     check(run)
     assert len(run.history()) == 12
 

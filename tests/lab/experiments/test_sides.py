@@ -404,6 +404,18 @@ def test_values_are_written_with_so_many_digits(value, digits, text):
     assert format_value(value, digits) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((1234567.0, "1234567"), (101325.5, "101325.5"), (-0.0, "0"), (0.123456789, "0.123456789")),
+        *((0.1 + 0.2, "0.3"), (2e6 / 3, "666666.666667"), (2 / 3, "0.666667"), (1e-15, "1e-15")),
+        *(((1e9, 1e9 + 1), "1000000000 to 1000000001"), ([1234567.0, "A"], "1234567, A")),
+    ],
+)
+def test_a_number_that_was_typed_or_is_set_keeps_its_digits(value, text):
+    assert format_value(value) == text
+
+
 def test_an_estimate_has_two_digits_of_its_standard_deviation():
     for std, text in {
         *((0.0123, "123.457"), (0.99, "123.46"), (1.0, "123.5"), (9.9, "123.5"), (10.0, "123")),
