@@ -124,7 +124,8 @@ def main(arguments: list[str] | None = None) -> None:
                         given = earlier(kind, name, noise / 100.0, seed)
                     rows.append([kind, noise, seed, name, *play(kind, given, noise / 100.0, seed)])
     header = ["kind", "noise", "seed", "campaign", *map(str, CHECKS)]
-    write_csv(options.output / "earlier_campaigns.csv", header, rows)
+    path = options.output / "earlier_campaigns.csv"
+    write_csv(path, header, rows)
     for kind in (*options.kinds, "all"):
         regrets = {
             name: np.array([row[4:] for row in rows if name == row[3] and kind in (row[0], "all")])
@@ -137,6 +138,7 @@ def main(arguments: list[str] | None = None) -> None:
             table.append((name, [*cells, *(less if name != names[0] else ["-"] * len(CHECKS))]))
         columns = [*map(str, CHECKS), *(f"change, {n}" for n in CHECKS)]
         print(format_table(f"Regret, {kind}", columns, table), end="\n\n")
+    print(f"Written: {path}")
 
 
 def _with_error(values: np.ndarray) -> str:
