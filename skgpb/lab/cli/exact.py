@@ -154,7 +154,9 @@ def _runner_up(judged: JudgedGroup, table: SearchTable) -> tuple[dict[str, Any] 
         "where": write_condition(table.conditions, limits),
         "true_average": float(table.values[rows].mean()),
     }
-    return entry, describe_rival(n, describe_group(limits), average)
+    return entry, describe_rival(
+        n, describe_group(limits), average, judged.counted_table_average
+    )
 
 
 def member_entries(
