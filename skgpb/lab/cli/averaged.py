@@ -84,9 +84,10 @@ class AskedFinding(Finding):
             if found.is_significant
             else f"<strong>This may be noise alone</strong>{more}."
         )
+        mean = number(found.mean, digits_apart(found.interval, 4))
         return [
             f"{self._named_rows()} have an average {target} of about "
-            f"<strong>{number(found.mean, digits_apart(found.interval, 4))}</strong>, {word} than that of the whole table by "
+            f"<strong>{mean}</strong>, {word} than that of the whole table by "
             f"{gain} (with 95 % probability by {low} to {high}). {noise}"
         ]
 

@@ -132,8 +132,9 @@ class CountedFinding(Finding):
                 if each["new_rows_interval"] is None:
                     text += "too few rows to say what new ones average"
                 else:
-                    low, high = (self._number(end, 4) for end in each["new_rows_interval"])
-                    text += f"new rows {self._number(each['new_rows_average'], 4)} ({low} to {high})"
+                    ends = each["new_rows_average"], *each["new_rows_interval"]
+                    average, low, high = (self._number(x, 4) for x in ends)
+                    text += f"new rows {average} ({low} to {high})"
                 lines.append(("" if i else "other sizes", text))
         return [*lines, ("how it was found", self.how)]
 
