@@ -597,3 +597,5 @@ def test_three_goals_are_drawn_in_pairs():
         FrontDisplay.from_optimizer(opt, goals=["cost", "heat"])
     with pytest.raises(ValueError, match="goals must be two of"):
         FrontDisplay(front=opt.front(), goals=["cost"]).plot()
+    with pytest.raises(TypeError, match="GPOOOptimizer has no front to draw"):
+        FrontDisplay.from_optimizer(GPOOOptimizer(bounds=[(0, 1)]))

@@ -443,3 +443,17 @@ def test_costs_and_noise_of_districts_are_matched_by_name(name):
         found.append(round.cost if name == "cost" else round.query_noise)
     assert_array_equal(found[0], found[2])
     assert_array_equal(found[1], found[2])
+
+
+@pytest.mark.parametrize("name", ["y", 0])
+def test_a_table_of_one_column_is_that_column_and_others_are_refused(name):
+    """The names of columns, which may be numbers, are no answers, and no noise."""
+    answers, noise = pd.DataFrame({name: [5.0, 7.0]}), pd.DataFrame({name: [0.25, 0.5]})
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)], random_state=0).tell([[0.2], [0.7]], answers, noise)
+    assert_array_equal(optimizer.history_["reward"], [5.0, 7.0])
+    one = GPUCBOptimizer(bounds=[(0, 1)]).tell([optimizer.ask()], answers[:1])
+    assert_array_equal(one.history_["reward"], [5.0])
+    both = pd.DataFrame({name: [5.0, 7.0], 1: [5.0, 7.0]})
+    for given in ((both, None), (answers[name], both)):
+        with pytest.raises(ValueError, match="must hold one number for each of 2 queries"):
+            optimizer.tell([[0.2], [0.7]], *given)

@@ -63,6 +63,7 @@ from skgpb.utils.validation import (
     check_count,
     check_noise_variance,
     check_reward,
+    keyed,
     unchanged_by_errors,
     validate_data,
 )
@@ -520,6 +521,7 @@ class BaseBanditOptimizer(
         count = 1 if n is None else check_count(n)
         loop.apply_set_params_and_warn(self)
         context = loop.begin(self, lambda: self._contexts.validate(context))
+        fixed = keyed(fixed, getattr(fixed, "index", ()))
         if fixed is not None or shared:
             self._check_fixed(fixed or {}, shared)
         asked = loop.ask(self, count, another, context, fixed, shared)

@@ -72,7 +72,7 @@ def continue_with(search: Any, restatement: type[Restatement], **sets: Any) -> N
 def restated_campaigns(search: Any) -> dict[str, Any]:
     """Return the earlier campaigns as a parameter, on the sides of the run; empty without any.
 
-    A next box has the values of new sides no more.
+    The box that comes next does not have the values of sides that are new in this one.
     """
     given, setting = search.run_.parameters.get("earlier_campaigns"), search.run_.space.setting
     if not given:

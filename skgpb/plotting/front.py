@@ -92,6 +92,8 @@ class FrontDisplay(Display):
         -------
         display : FrontDisplay
         """
+        if not hasattr(optimizer, "front"):
+            raise TypeError(f"{type(optimizer).__name__} has no front to draw")
         display = cls(front=optimizer.front(method), goals=goals, value_name=value_name)
         return display.plot(ax, **kwargs)
 

@@ -497,9 +497,12 @@ def check_one_each(
     message = f"{name} must hold one {kind} for each of {n} {owners}, got {values!r}"
     if not is_sequence(values):
         raise TypeError(message)
-    if len(values) != n:
+    is_table = hasattr(values, "columns")  # whose iteration returns the names of its columns
+    if len(values) != n or (is_table and values.shape[1] != 1):
         raise ValueError(message)
-    if hasattr(values, "to_frame"):
+    if is_table:
+        values = values.to_numpy()[:, 0]
+    if is_table or hasattr(values, "to_frame"):
         return [None if is_missing(each) else each for each in values]
     return list(values)
 

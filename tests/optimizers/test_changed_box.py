@@ -5,6 +5,7 @@ from concurrent.futures import Executor, Future
 
 import cases
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import loguniform
 
@@ -224,6 +225,7 @@ def test_sides_are_held_for_a_query(cls):
     assert len(set(queries)) == 3
     assert all(held.items() <= query.params.items() for query in queries)
     assert opt.ask(3, fixed=held) == queries
+    assert opt.ask(3, fixed=pd.Series(held)) == queries
     twins = cases.copies(opt)
     for fixed in ({"minutes": 7}, None):
         assert len({repr(twin.ask(2, another=True, fixed=fixed)) for twin in twins}) == 1

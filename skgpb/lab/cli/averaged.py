@@ -16,7 +16,7 @@ from skgpb.lab.cli.features import describe_group, write_condition
 from skgpb.lab.cli.finding import Finding, describe_rival, where_option
 from skgpb.lab.cli.pictures import make_panels
 from skgpb.lab.cli.private import PrivateOracle, privacy_entry, privacy_remark
-from skgpb.lab.cli.words import LISTED, chances, count, listed, number, percent
+from skgpb.lab.cli.words import LISTED, chances, count, digits_apart, listed, number, percent
 from skgpb.lab.tables.asking import Oracle
 
 # Features with less than this share of the largest effect are reported as hardly important.
@@ -84,9 +84,10 @@ class AskedFinding(Finding):
             if found.is_significant
             else f"<strong>This may be noise alone</strong>{more}."
         )
+        mean = number(found.mean, digits_apart(found.interval, 4))
         return [
             f"{self._named_rows()} have an average {target} of about "
-            f"<strong>{number(found.mean, 4)}</strong>, {word} than that of the whole table by "
+            f"<strong>{mean}</strong>, {word} than that of the whole table by "
             f"{gain} (with 95 % probability by {low} to {high}). {noise}"
         ]
 
@@ -94,8 +95,9 @@ class AskedFinding(Finding):
     def statements(self) -> list[tuple[str, str]]:
         """Names and texts of the lines on the group, its average, the questions and the method."""
         found, search = self.found, self.found.search
-        low, high = map(number, found.interval)
-        average = f"{number(found.mean)}, with 95 % probability between {low} and {high}"
+        digits = digits_apart(found.interval)
+        low, high = (number(end, digits) for end in found.interval)
+        average = f"{number(found.mean, digits)}, with 95 % probability between {low} and {high}"
         asked = f"{search.n_answers:,} on {count(len(search.groups), 'group')}, {self.noise}"
         return [
             *super().statements,
@@ -142,7 +144,8 @@ class AskedFinding(Finding):
 
     def _truth(self) -> list[tuple[str, str]]:
         """Return the true averages and the best by chance, no verdict: the group was sought."""
-        average, whole, chance = map(number, self.truth.values())
+        digits = digits_apart(self.truth.values())
+        average, whole, chance = (number(each, digits) for each in self.truth.values())
         text = f"{average}, of the whole table {whole} (computed only for this report)"
         side = "below" if self.minimizes else "above"
         seldom = f"if rows form groups of this size at random, the best is seldom {side} {chance}"
@@ -261,4 +264,4 @@ def _runner_up(found: AskedResult) -> tuple[dict[str, Any] | None, str]:
         "posterior_mean": mean,
         "probability_better": found.runner_up_better,
     }
-    return entry, describe_rival(n, describe_group(limits), mean)
+    return entry, describe_rival(n, describe_group(limits), mean, found.interval[0])

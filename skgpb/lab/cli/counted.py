@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skgpb.lab.cli.finding import Finding
-from skgpb.lab.cli.words import count, listed, number
+from skgpb.lab.cli.words import count, digits_apart, listed, number
 
 # Numbers of the evidence for other programs.
 ENTRIES = (
@@ -87,7 +87,7 @@ class CountedFinding(Finding):
         if new:
             verdict += (
                 f": new rows of it are expected to average {new[0]} ({new[1]} to {new[2]} with "
-                f"95 % probability), all rows {number(self.counted_average_of_table, 4)}"
+                f"95 % probability), all rows {self._number(self.counted_average_of_table, 4)}"
             )
         return [f"{verdict}.", SCOPE]
 
@@ -96,18 +96,23 @@ class CountedFinding(Finding):
         """The headline as HTML, after the conditions of the group and its average."""
         if self.is_whole or not self.sides:
             return super().conclusion
-        average = f"<strong>{number(self.counted_average, 4)}</strong>"
+        average = f"<strong>{self._number(self.counted_average, 4)}</strong>"
         return [f"{self._named_rows()} average {average}.", *super().conclusion]
 
     def _new_rows(self, digits: int = 6) -> list[str]:
         """Write the expected average of new rows, and the ends of its interval; empty if None."""
         new = [self.new_rows_average, *(self.new_rows_interval or [])]
-        return [number(each, digits) for each in new if each is not None]
+        return [self._number(each, digits) for each in new if each is not None]
+
+    def _number(self, x: float, digits: int = 6) -> str:
+        """Write an average with as many digits as tell the group and the table apart, or more."""
+        ends = self.counted_average, self.counted_average_of_table, *(self.new_rows_interval or [])
+        return number(x, digits_apart(ends, digits))
 
     @property
     def statements(self) -> list[tuple[str, str]]:
         """Names and texts of the lines on the group, its averages, the verdict and the method."""
-        average, whole = number(self.counted_average), number(self.counted_average_of_table)
+        average, whole = map(self._number, (self.counted_average, self.counted_average_of_table))
         text, new = f"{average}, of the whole table {whole}", self._new_rows()
         # Only if the two averages differ by more than rounding, as they are printed.
         if self.luck is not None and self.luck > 0 and new[0] != average:
@@ -127,8 +132,9 @@ class CountedFinding(Finding):
                 if each["new_rows_interval"] is None:
                     text += "too few rows to say what new ones average"
                 else:
-                    low, high = (number(end, 4) for end in each["new_rows_interval"])
-                    text += f"new rows {number(each['new_rows_average'], 4)} ({low} to {high})"
+                    ends = each["new_rows_average"], *each["new_rows_interval"]
+                    average, low, high = (self._number(x, 4) for x in ends)
+                    text += f"new rows {average} ({low} to {high})"
                 lines.append(("" if i else "other sizes", text))
         return [*lines, ("how it was found", self.how)]
 
@@ -149,7 +155,7 @@ class CountedFinding(Finding):
             remarks.append(
                 f"Values far from all others, perhaps mistyped{self.outliers}. In the search, the "
                 f"verdict and all averages above they count as {ends}. As they are, these rows "
-                f"average {number(self.true_average)} and the whole table "
-                f"{number(self.true_average_of_table)}."
+                f"average {self._number(self.true_average)} and the whole table "
+                f"{self._number(self.true_average_of_table)}."
             )
         return [[remark] for remark in remarks]

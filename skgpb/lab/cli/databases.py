@@ -141,7 +141,7 @@ def _finding(
     if found.runner_up is not None:
         where, n_members, mean = found.runner_up
         runner_up = {"n_members": n_members, "where": where, "counted_average": mean}
-        rival = describe_rival(n_members, f"WHERE {where}", mean)
+        rival = describe_rival(n_members, f"WHERE {where}", mean, table.mean)
     low, high = table.limits or table.extremes
     wild = listed([f"{x:,.6g}" for x in table.extremes if not low <= x <= high], n=table.n_outliers)
     method = OF_SAMPLE if found.n_sample < n else OF_ALL

@@ -154,7 +154,8 @@ def _runner_up(judged: JudgedGroup, table: SearchTable) -> tuple[dict[str, Any] 
         "where": write_condition(table.conditions, limits),
         "true_average": float(table.values[rows].mean()),
     }
-    return entry, describe_rival(n, describe_group(limits), average)
+    of_table = judged.counted_table_average
+    return entry, describe_rival(n, describe_group(limits), average, of_table)
 
 
 def member_entries(

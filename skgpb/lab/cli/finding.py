@@ -9,7 +9,7 @@ from typing import Any
 
 from skgpb import __version__
 from skgpb.lab.cli.pictures import Panel
-from skgpb.lab.cli.words import count, number, percent, shell_quote
+from skgpb.lab.cli.words import count, digits_apart, number, percent, shell_quote
 
 # Letters of the longest condition in a report; longer ones, of hundreds of categories, are for
 # programs.
@@ -178,9 +178,13 @@ class Finding:
         }
 
 
-def describe_rival(n: int, conditions: str, average: float) -> str:
-    """Write the number of rows, the conditions and the average of a runner-up."""
-    return f"{count(n, 'row')}, {conditions}: {number(average)}"
+def describe_rival(n: int, conditions: str, average: float, other: float) -> str:
+    """Write the number of rows, the conditions and the average of a runner-up.
+
+    The average has enough digits to tell it from the ``other`` one.
+    """
+    said = number(average, digits_apart((average, other)))
+    return f"{count(n, 'row')}, {conditions}: {said}"
 
 
 def where_option(where: str) -> str:

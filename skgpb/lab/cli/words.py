@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import floor, inf, log10
 
 # Larger numbers are written with an exponent.
 LONGEST = 1e12
+# Significant digits that every number has exactly.
+MOST_DIGITS = 15
 # Maximum number of features in a list.
 LISTED = 5
 
@@ -45,3 +48,15 @@ def number(x: float, digits: int = 6) -> str:
     if 10.0**digits <= abs(x) < LONGEST:
         return f"{float(f'{x:.{digits}g}'):,.0f}"
     return f"{x:z,.{digits}g}"
+
+
+def digits_apart(numbers: Iterable[float], digits: int = 6) -> int:
+    """Return the number of significant digits, at least ``digits``, by which numbers differ.
+
+    The largest difference of two of the numbers has two digits.
+    """
+    every = sorted(numbers)
+    largest, apart = max(map(abs, every)), every[-1] - every[0]
+    if not 0.0 < apart < inf:
+        return digits
+    return max(digits, min(2 + floor(log10(largest)) - floor(log10(apart)), MOST_DIGITS))

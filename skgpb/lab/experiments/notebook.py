@@ -835,10 +835,11 @@ class Notebook:
             self._replay()
         self._check_measured([entry.number for entry in told])
         entries = [self.entry(entry.number) for entry in told]
-        again = [e.answer is not None and (str(e.query.params), e.answer) in before for e in entries]
-        if any(again):
+        answered = [entry for entry in entries if entry.answer is not None]
+        again = sum((str(each.query.params), each.answer) in before for each in answered)
+        if again:
             warn(
-                f"{sum(again)} of {len(rows)} rows have the setting and the answer of a query that "
+                f"{again} of {len(rows)} rows have the setting and the answer of a query that "
                 "was there: undo takes back what was told twice",
                 UserWarning,
             )

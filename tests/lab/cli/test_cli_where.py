@@ -14,7 +14,7 @@ from skgpb.lab.cli.features import (
     side_limits,
 )
 from skgpb.lab.cli.where import Condition, quote_column
-from skgpb.lab.cli.words import chances, count, number, percent, shell_quote
+from skgpb.lab.cli.words import chances, count, digits_apart, number, percent, shell_quote
 from skgpb.lab.datasets.columns import Column, Unreadable
 from skgpb.lab.tables.conditions import Categories, Range, Subgroup
 
@@ -358,3 +358,13 @@ def test_numbers_and_shares_are_written_for_people():
     limits = [side_limits(SIDED["whole"], Range(3.0, None)), FeatureLimits(SIDED["dates"])]
     assert describe_group(limits) == "age 3 years or more"
     assert describe_group(limits[1:]) == "the whole table"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5, -1e9])
+def test_averages_have_the_digits_by_which_they_differ(offset):
+    """Two digits of the difference are written, whatever both have in common."""
+    for apart in (0.01, 0.55, 37.0):
+        ends = offset, offset + apart
+        low, high = (float(number(x, digits_apart(ends)).replace(",", "")) for x in ends)
+        assert high - low == pytest.approx(apart, rel=0.1)
+    assert digits_apart([offset, offset], 4) == 4

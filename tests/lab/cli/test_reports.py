@@ -149,7 +149,7 @@ def test_long_lists_and_conditions_are_shortened():
     long = "a" * (LONGEST - len('--where ""'))
     assert where_option(long) == f'--where "{long}"'
     assert where_option(long + "a").startswith("a condition of 2,001 letters, see where")
-    assert describe_rival(1, "shop x", 2.5) == "1 row, shop x: 2.5"
+    assert describe_rival(1, "shop x", 2.5, 2.0) == "1 row, shop x: 2.5"
 
 
 @pytest.mark.parametrize(
