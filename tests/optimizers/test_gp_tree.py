@@ -320,6 +320,7 @@ def test_anytime_doubles_the_horizon_and_keeps_what_was_learned():
         optimizer.tell(cell, float(np.sin(4 * cell.points).item()))
     assert horizons == [4] * 4 + [8] * 4 + [16] * 8 + [32] * 4
     assert depths == [2] * 4 + [3] * 4 + [4] * 8 + [5] * 4  # log2 of the horizon
+    assert optimizer._horizon.at(64, True, "") == optimizer._horizon.at(33, True, "")
     assert len(optimizer._variation) == 7
     assert optimizer.tree_.n_evaluations.sum() == 20
     assert optimizer.get_params()["horizon"] == 4

@@ -560,3 +560,12 @@ def test_a_cell_beside_the_best_is_better_only_beyond_its_uncertainty(deviation)
         warnings.simplefilter("always")
         warn_of_grid(Posterior(), optimizer.domain_, best, bounds, None)
     assert len(told) == (defaults.Z_SIGNIFICANT * deviation < 0.5)
+
+
+def test_a_pool_has_the_bounds_of_its_rows():
+    pool = np.random.default_rng(0).random((30, 2))
+    box = np.column_stack([pool.min(axis=0), pool.max(axis=0)])
+    given, plain = (GPOOOptimizer(pool=pool, bounds=bounds).start() for bounds in (box, None))
+    assert_array_equal(given.bounds_, plain.bounds_)
+    with pytest.raises(ValueError, match="pass either bounds or pool"):
+        GPOOOptimizer(pool=pool, bounds=[(0, 1)] * 2).start()

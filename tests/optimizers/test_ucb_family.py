@@ -210,6 +210,14 @@ def test_weights_given_to_dagp_take_the_place_of_its_own():
     )
 
 
+def test_weights_given_to_dagp_may_be_zero():
+    one = make("dagp_integral", weights=lambda posterior: 1.0 * (np.arange(100) == 7))
+    assert np.isfinite(cases.scores(one.tell(one.ask(), 0.3))).all()
+    less = make("dagp_integral", weights=lambda posterior: -1.0 * (np.arange(100) == 7))
+    with pytest.raises(ValueError, match="100 finite numbers >= 0"):
+        less.tell(less.ask(), 0.3).ask()
+
+
 def play_as(optimizer, other):
     """Tell an optimizer what another one was told."""
     for row in other.history_:
