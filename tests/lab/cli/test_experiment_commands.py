@@ -332,6 +332,7 @@ def test_answers_of_the_past_start_a_run_and_more_are_told(tmp_path, call):
     given = ["--bounds", "temperature=20:90", "kind=A,B", "--data", past, "--answer", "loss"]
     assert call("new", run, *given)["n_given"] == 2
     assert call("ask", run)["queries"][0]["query"] == 3
+    past.write_text("day\ttemperature\tkind\tloss\n3\t20.5\tA\t3.5\n4\t60\tB\t2\n")
     assert [entry["query"] for entry in call("tell", run, "--data", past)["told"]] == [4, 5]
     assert call("tell", run, 2, "--query", 1, "--correct")["told"][0]["answer"] == 2.0
 
