@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import skgpb
 
 ROOT = Path(skgpb.__file__).parent
@@ -57,6 +59,7 @@ def all_words() -> set[str]:
     return words
 
 
+@pytest.mark.slow
 def test_names_in_backquotes_exist():
     words, unknown = all_words(), []
     for path, tree in trees().items():
