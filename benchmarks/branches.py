@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator
 
-from benchmarks._common import argument_parser, format_table, mean_and_error, write_csv
+from benchmarks._common import argument_parser, estimate, format_table, mean_and_error, write_csv
 from skgpb import EIOptimizer, GPUCBOptimizer, defaults
 from skgpb.model_selection import BanditSearchCV
 
@@ -163,9 +163,8 @@ def main(arguments: list[str] | None = None) -> None:
             runs = [1.0 - METHODS[method](Branches(problem, seed)) for seed in seeds]
             rows += [(method, *problem, s, run) for s, run in zip(seeds, runs, strict=True)]
             cells.append(runs)
-        each = ["{:.3f} ({:.3f})".format(*mean_and_error(np.array(runs))) for runs in cells]
-        every = mean_and_error(np.mean(cells, axis=0))
-        table.append((method, [*each, "{:.3f} ({:.3f})".format(*every)]))
+        columns = [*map(np.array, cells), np.mean(cells, axis=0)]
+        table.append((method, [estimate(*mean_and_error(runs)) for runs in columns]))
     title = f"Regret of the best of {N_QUESTIONS}, {options.runs} runs, {options.half} half"
     header = [f"{d} numbers, {n} branches, {width:g}" for d, n, width in PROBLEMS]
     print(format_table(title, [*header, "mean"], table))
