@@ -1202,7 +1202,8 @@ class ParameterSpace:
 
     def has_rows(self, X: Any) -> bool:
         """Return whether X is an array or a table without names, of numbers for all axes."""
-        unnamed = hasattr(X, "__array__") and column_names(X) is None
+        is_setting = hasattr(X, "keys") and np.ndim(X) == 1  # a Series has the names of the sides
+        unnamed = hasattr(X, "__array__") and column_names(X) is None and not is_setting
         return unnamed and self.ordered and not (self.constants or isinstance(X, Coordinates))
 
     def _settings(self, X: Any) -> list[Mapping[str, Any]]:
