@@ -38,11 +38,12 @@ def variances(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     """Return ``kernel.diag(X)``, from blocks if scikit-learn evaluates it point by point."""
     if not _contains(kernel, PairwiseKernel):
         return kernel.diag(X)
-    parts = [np.diag(kernel(block)) for block in _blocks(X)]
+    parts = [np.diag(kernel(block)) for block in diagonal_blocks(X)]
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _blocks(X: np.ndarray) -> Iterator[np.ndarray]:
+def diagonal_blocks(X: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the points in blocks of which only the diagonal of the covariances is used."""
     return (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
 
 
@@ -73,5 +74,5 @@ def _covariance_with_copy(kernel: Kernel, X: np.ndarray) -> np.ndarray:
         first, second = (_covariance_with_copy(part, X) for part in (kernel.k1, kernel.k2))
         return first + second if type(kernel) is Sum else first * second
     # a kernel that the user wrote
-    parts = [np.diag(kernel(block, block.copy())) for block in _blocks(X)]
+    parts = [np.diag(kernel(block, block.copy())) for block in diagonal_blocks(X)]
     return np.concatenate([np.zeros(0), *parts])

@@ -424,6 +424,7 @@ class WindowEvaluator:
         return K
 
     def _products_of(self, E: WindowRows, F: WindowRows) -> np.ndarray:
+        """Return covariances of the Gaussian products that the base kernel is a sum of."""
         if self.window == "gaussian":
             return gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
         return self.cells.cross(*(self._boxes(G.rows, F.origin) for G in (E, F)))

@@ -45,7 +45,7 @@ from skgpb.domains.space import SAME, ParameterSpace, SeparateAxis
 from skgpb.exceptions import AllPendingError, BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, variances
+from skgpb.kernels._white import contains_white_noise, diagonal_blocks, variances
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._feasibility import SuccessProbabilities
@@ -269,8 +269,8 @@ def _variances(kernel: Callable, X: np.ndarray) -> np.ndarray:
     if hasattr(kernel, "diag") and not contains_white_noise(kernel):
         return kernel.diag(X)
     # A copy, because k(X) of scikit-learn adds white noise on the diagonal and k(X, Y) does not.
-    parts = (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
-    return np.concatenate([np.diag(np.asarray(kernel(part, part.copy()))) for part in parts])
+    parts = [np.diag(np.asarray(kernel(each, each.copy()))) for each in diagonal_blocks(X)]
+    return np.concatenate(parts)
 
 
 # -- Horizon: the number of evaluations for which an algorithm computes its constants --------------

@@ -946,7 +946,7 @@ class Notebook:
         with self.changing():
             before = self._rules()
             self.range = self.range if answer_range is None else read_range(answer_range)
-            if changed or dropped or earlier or rules != (None,) * len(rules):
+            if changed or dropped or earlier or any(rule is not None for rule in rules):
                 self._change_rules(changed, dropped, earlier or {}, *rules)
             new = dict.fromkeys(changed.keys() - before.keys(), "not a side")
             self._changes += differences(None, new | before, self._rules(), checked_author(by))
