@@ -30,7 +30,7 @@ PAGES = [
     if ".. code-block:: python\n" in page.read_text(encoding="utf-8")
 ]
 # Pages that take more than some seconds.
-SLOW = {"advertising", "scikit_learn"}
+SLOW = {"advertising", "nothing_known", "scikit_learn"}
 # What the blocks need that is not here: other machines, a database, and services that log runs.
 ELSEWHERE = re.compile(
     r"^ *(?:from|import) (dask|mpi4py|ray|mlflow|wandb)\b|storage=\"postgresql", re.M

@@ -115,6 +115,7 @@ def test_every_default_has_one_line_that_says_what_it_does():
         assert lines[i - 1].startswith("# ") and not lines[i - 2].startswith("# "), name
 
 
+@pytest.mark.slow
 def test_every_default_is_read_and_none_on_import():
     used = set()
     for path, text in sources():

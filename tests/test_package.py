@@ -68,6 +68,7 @@ def test_names_are_there_before_they_are_imported():
     assert not hasattr(skgpb, "nothing")
 
 
+@pytest.mark.slow
 def test_the_package_itself_imports_nothing_and_an_optimizer_no_optional_library():
     code = """
 import sys

@@ -398,6 +398,7 @@ def test_providers_with_known_policies_are_chosen_to_find_the_best_arm():
         CMESOptimizer(conditional=PolicyMean(policies=[[0.5, 0.6]])).ask()
 
 
+@pytest.mark.slow
 def test_pairs_may_repeat_be_constant_or_single():
     twice = CMESOptimizer(queries=QUERIES).fit(np.vstack([X1, X1]), queries=np.vstack([A1, A1]))
     assert np.isfinite(twice.tell(twice.ask(), 0.5).predict(X1[:5])).all()

@@ -56,7 +56,7 @@ def play(optimizer, f, n, rng=None):
         (1, "euclidean", "center"),
         (2, "euclidean", "center"),
         (1, "chebyshev", "average"),
-        (2, "chebyshev", "average"),
+        pytest.param(2, "chebyshev", "average", marks=pytest.mark.slow),
     ],
 )
 def test_every_evaluation_follows_algorithm_2(d, metric, feedback, n_seeds):

@@ -365,6 +365,7 @@ CONTEXTS = {"temperature": (20, 90), "catalyst": ["A", "B", "C"]}
 ACTIONS = {"salt": loguniform(1e-4, 1e-1), "cycles": range(1, 9)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "feedback",
     ["center", *(pytest.param(f, marks=pytest.mark.slow) for f in ("average", "integral"))],

@@ -57,6 +57,7 @@ def test_a_wild_answer_is_told_of():
     assert optimizer.criticism().repeats_fit
 
 
+@pytest.mark.slow
 def test_a_wild_answer_that_is_too_high_is_asked_again_at_once():
     runs = (played(8.0, rounds) for rounds in range(16, 30))
     first = next(run for run in runs if run.surrogate_.outlier_factors)

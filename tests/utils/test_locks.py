@@ -85,6 +85,7 @@ def hammer(*tasks, seconds):
         raise errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(4)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ def test_each_suggestion_says_why(run, path):
     assert f"Why: {reason['why']}." in text
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(shown):
     _, before, after = shown
     assert after == before

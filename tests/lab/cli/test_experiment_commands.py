@@ -192,6 +192,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_guide_names_every_key(path, call, tmp_path):
     page = (Path(__file__).parents[3] / "doc/user_guide/experiment.rst").read_text(encoding="utf-8")
     table, entry = page.split("The keys stay as they are")[1].split("A query, in ``queries``")

@@ -506,6 +506,7 @@ PASSED = """heat,time,yield,passed
 """
 
 
+@pytest.mark.slow
 def test_an_outcome_of_yes_or_no_goes_through_everything(tmp_path, capsys):
     table, file = tmp_path / "past.csv", str(tmp_path / "run")
     table.write_text(PASSED)

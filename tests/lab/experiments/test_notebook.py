@@ -259,6 +259,7 @@ def test_a_table_is_read_again_where_the_sides_have_changed(tmp_path, monkeypatc
     assert [entry["params"]["x"] for entry in run.history()] == [0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_kind_of_entry_about_regions_comes_back(tmp_path, ending):
