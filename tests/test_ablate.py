@@ -86,6 +86,7 @@ def test_what_is_said_of_differences(differences, expected):
     assert ablate.line_of({"part": np.array(differences)}).split() == expected.split()
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_checked(capsys):
     for arguments in (["NOTHING"], [], ["RISK", "--parts", "nothing"]):
         with pytest.raises(SystemExit):

@@ -164,6 +164,7 @@ def test_pages_describe_all_parameters(cls, pages):
     assert [name for entry in own["Parameters"] for name in entry.name.split(", ")] == shown(cls)
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_editors_show_the_text_and_the_parameters(cls):

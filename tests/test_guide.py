@@ -59,6 +59,7 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert written <= listed
 
 
+@pytest.mark.slow
 def test_every_term_of_the_glossary_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     terms = module("terms", monkeypatch)
     found = terms.read_terms(text(DOC / "user_guide/glossary.rst"))

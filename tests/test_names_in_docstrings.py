@@ -71,6 +71,7 @@ def test_names_in_backquotes_exist():
     assert not unknown
 
 
+@pytest.mark.slow
 def test_documented_parameters_of_functions_exist():
     unknown = []
     for path, tree in trees().items():

@@ -232,6 +232,7 @@ def test_old_answers_to_regions_count_as_they_were_told(name):
     assert search.history_["reward"].tolist() == list(map(yield_of, told[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize(
     ("name", "bounds"),

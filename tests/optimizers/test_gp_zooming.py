@@ -276,6 +276,7 @@ def test_most_balls_become_available_in_step_with_the_evaluations():
     assert counts == [*(1000 + 50 * t for t in range(2, 11)), 1500]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:there are:skgpb.exceptions.RefinementWarning")
 def test_too_many_dimensions_are_explained_and_do_not_hang():
     bounds = [(0.0, 1.0)] * 12

@@ -123,7 +123,7 @@ def assert_same_posterior(rounds, history, context=""):
         )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("expansion", ["before", "after"])
 @pytest.mark.parametrize("S", [1, 4, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_children", [2, 3])

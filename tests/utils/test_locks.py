@@ -132,6 +132,7 @@ def test_threads_may_share_an_optimizer(name, tmp_path):
     assert alone.ask(**asked) == optimizer.ask(**asked)
 
 
+@pytest.mark.slow
 def test_threads_may_share_a_regressor():
     X = np.random.default_rng(0).random((4000, 2))
     regressor = OnlineGaussianProcessRegressor(RBF(0.3), alpha=0.1, optimizer=None).track(X[:50])
@@ -152,6 +153,7 @@ def test_threads_may_share_a_regressor():
     np.testing.assert_allclose(regressor.predict_tracked(), regressor.predict(X[:50]), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_threads_may_share_a_conditional_mean_process():
     A = np.random.default_rng(0).random((4000, 1))
     process = ConditionalMeanProcess(RBF(0.3), WindowMean(scale=0.1), alpha=0.1)

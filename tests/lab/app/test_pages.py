@@ -503,6 +503,7 @@ def test_a_name_that_points_here_by_fraud_sees_nothing(run, path):
         assert "catalyst" in Window(path, Host=host).open()
 
 
+@pytest.mark.slow
 def test_pages_load_nothing_from_elsewhere_and_run_nothing(run, path, shown):
     window = Window(path)
     response = window.client.get("/", headers=window.headers)
