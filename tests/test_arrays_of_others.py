@@ -117,7 +117,7 @@ def spread(query):
     return float(np.sin(5.0 * query.points).mean())
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [*ONE_OF_EACH, *OTHERS, *MORE])
 def test_a_run_does_not_depend_on_what_becomes_of_its_parameters(name, tmp_path):

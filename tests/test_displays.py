@@ -420,7 +420,7 @@ DRAWN_BY_DEFAULT = {
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize(
     ("cls", "d"),
     [

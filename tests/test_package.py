@@ -118,7 +118,7 @@ def needs(name: str) -> str | None:
     return "matplotlib" if name.startswith("skgpb.plotting.") else None
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.usefixtures("own_seeds")
 def test_examples_in_docstrings_run(name):

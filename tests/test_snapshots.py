@@ -36,7 +36,7 @@ def saved(run, path):
             functions[name] = getattr(run, name)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize("name", SAVED)
 def test_loading_chooses_and_learns_nothing_again(name, tmp_path, monkeypatch):
     run, answer, asked, _ = game(name)

@@ -16,7 +16,7 @@ import skgpb
 from skgpb import CombinatorialBandit, ContextualGPTreeOptimizer, domains, exceptions
 
 INDEX = Path(__file__).parents[1] / "doc" / "api" / "index.rst"
-MOST_NAMES, MOST_ATTRIBUTES = 113, 28
+MOST_NAMES, MOST_ATTRIBUTES = 115, 28
 # Errors and warnings have a list of their own, and the command line is no module to import from.
 ASIDE = {*exceptions.__all__, "__version__", "main"}
 # What every estimator of scikit-learn has.

@@ -129,7 +129,7 @@ def pair_of_cells(rng, d, arity):
     return np.hstack([lower, lower + width])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,7 +23,7 @@ def holds(setting, least=0.0, total=True):
     return len(used) <= 3 and all(value >= least - 1e-9 for value in used) and is_whole
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("side", [(0, 1), Steps(0, 1, 0.05)], ids=str)
 @pytest.mark.parametrize(("rule", "least"), [(RULE, 0.0), (LEAST, 0.15)])
 def test_all_points_keep_the_rules(side, rule, least):

@@ -98,7 +98,7 @@ def peak(query):
     return float(np.mean(np.exp(-0.5 * (np.array(gap) / 40) ** 2) - (x - 0.3) ** 2))
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(24)
 @pytest.mark.parametrize("name", SIDES)
 @pytest.mark.parametrize("cls", SEARCHES)
 def test_every_search_takes_sides_of_its_own(cls, name, tmp_path):
@@ -227,7 +227,7 @@ def test_cells_of_angles_average_over_the_arc():
     assert_allclose(space.box_between(*({"angle": each} for each in ends)), half)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -32,6 +32,7 @@ def test_the_regressor_predicts_and_learns_as_before():
     assert_array_equal(copied.predict(X), regressor.predict(X))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n in FEW else pytest.mark.slow) for n in [*CASES, *INDIRECT]],

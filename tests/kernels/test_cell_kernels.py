@@ -399,7 +399,7 @@ def test_regression_on_aggregated_data_learns(kernel):
 # ---- the generic path in pieces ----
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("make", [CellAverage, CellIntegral])
 @pytest.mark.parametrize("base", [GENERIC_BASES[1], BASES[2][1]], ids=str)
 @pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 300, 6000])

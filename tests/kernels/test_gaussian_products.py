@@ -182,6 +182,7 @@ def test_the_variance_of_a_mixture_does_not_depend_on_its_shape(alpha, tolerance
     assert_allclose(found.weights_jacobian.sum(axis=0), 0.0, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", ["uniform", "gaussian"])
 @pytest.mark.parametrize("kernel", [MIXTURES[1], MIXTURES[3], MIXTURES[5]], ids=str)
 def test_windows_of_a_mixture_agree_with_quadrature(kernel, window):

@@ -236,7 +236,7 @@ def test_a_periodic_kernel_in_the_plane_says_where_quadrature_is_not_enough():
         WindowMean(ExpSineSquared(0.5, 0.3))(10.0 * rows)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("base", [STATIONARY[2], STATIONARY[3], *OTHERS], ids=str)
 def test_quadrature_in_the_plane(window, base):

@@ -52,7 +52,7 @@ def test_replicates_of_two_operators_four_apart():
     assert np.sqrt(runs[True].alpha_) < 1.5 < 2.5 < np.sqrt(runs[False].alpha_)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("Optimizer", [GPUCBOptimizer, EIOptimizer, GPTSOptimizer, KGOptimizer])
 def test_a_run_with_blocks_is_saved_pickled_and_repeated(Optimizer, tmp_path):
     opt = play(Optimizer(bounds=BOUNDS, random_state=1), 6, blocks=False)

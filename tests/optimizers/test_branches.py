@@ -15,7 +15,7 @@ def value(branch, x, center):
     return 0.5 if branch == "fair" else max(0.0, 1.0 - abs(x - center) / 0.1)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer])
 def test_a_narrow_optimum_beside_a_level_of_a_list_is_found(cls):
     found = []

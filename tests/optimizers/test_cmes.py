@@ -189,7 +189,7 @@ def test_a_run_ends_with_the_query_that_spends_the_budget(name):
         assert result.cost >= 5.0 > result.cost - optimizer.history_["cost"][-1]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 def test_a_rejected_fit_leaves_no_trace(name):
     optimizer = make(name)
     play(optimizer, 4)

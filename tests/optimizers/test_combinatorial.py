@@ -341,6 +341,7 @@ def bad_tells(allocation):
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("started", [False, True])
 def test_rejected_tells_change_nothing(started):
     player = bandit(DAGPUCBOptimizer)

@@ -38,7 +38,7 @@ def function(rng, d):
     return lambda X: np.cos(np.atleast_2d(X) @ W + phases) @ heights
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("feedback", ["center", "average"])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])

@@ -100,7 +100,7 @@ def make(rule, domain, seed, **parameters):
     return cls(**parameters, random_state=seed)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("rule", ["ucb", "simple", "ei"])
 def test_a_half_that_fails_is_left_alone(rule, domain):
@@ -158,7 +158,7 @@ TREES = {
 }
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(15)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("tree", TREES)
 def test_trees_leave_it_alone(tree, d):
@@ -222,7 +222,7 @@ def play_campaigns(cls, seed, fails, n=40):
     return failed, bandit
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cls",
     [
@@ -372,7 +372,7 @@ def test_rows_of_queries_that_fail_are_left_alone():
     assert sum(play(optimizer, 40)[-10:]) <= 1
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("tree", TREES)
 def test_random_failures_change_no_tree(tree, monkeypatch):
     """Without a pattern a search is as if nothing were learned."""

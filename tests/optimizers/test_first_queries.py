@@ -54,7 +54,7 @@ def fills(rows):
     return all(len(np.unique(np.minimum(np.floor(4 * x), 3))) == 4 for x in sides.T)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, IndirectMESOptimizer])
 def test_first_queries_are_the_same_for_every_rule_and_fill_the_space(cls, queries):
     asked = play(make(cls, **queries, random_state=3), defaults.N_INITIAL)
@@ -207,6 +207,7 @@ def test_windows_of_equal_deviation_begin_with_as_many_queries_whatever_their_sh
     assert usual("gaussian", blur) == usual("uniform", math.sqrt(3.0) * blur) == expected
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer])
 def test_queries_fill_the_space_while_all_answers_are_equal(cls, seed):
@@ -222,6 +223,7 @@ def test_queries_fill_the_space_while_all_answers_are_equal(cls, seed):
     assert search._next_initial_query() is None  # the rule goes on
 
 
+@pytest.mark.slow
 def test_a_small_zone_of_one_category_is_found():
     found = 0
     for seed in range(3):
@@ -243,6 +245,7 @@ SPACES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("space", SPACES)
 def test_while_answers_are_noise_many_queries_fill_the_space_and_nothing_is_said(space):
     rng, search = np.random.default_rng(0), EIOptimizer(**SPACES[space], random_state=0)

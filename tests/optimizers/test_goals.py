@@ -98,6 +98,7 @@ def test_the_recommendation_is_the_compromise_of_the_front():
     assert optimizer.recommend() in optimizer.front().queries
 
 
+@pytest.mark.slow
 def test_exact_goals_count_by_their_answers_and_noisy_ones_by_their_means():
     exact = searched()
     play(exact, 2)

@@ -452,7 +452,7 @@ def test_what_is_pending_counts_as_answered_in_the_bounds():
     assert changed > 0  # else nothing was seen of it
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("feedback", ["average", "integral", "center"])
 @pytest.mark.parametrize(
     "bounds",

@@ -169,7 +169,7 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
     assert 3 * n_seeds < n_expanded < n_seeds * (N_ROUNDS - 1)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("expansion", "many"), [("before", 1), ("after", 1), ("posterior", 6), ("posterior", 10**6)]
 )

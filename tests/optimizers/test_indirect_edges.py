@@ -95,7 +95,7 @@ def test_awkward_pairs_are_learned_from(case, operator):
     assert len(optimizer.history_) == 4 and np.isfinite(optimizer.history_["std"]).all()
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("cls", ALL)
 def test_duplicates_and_constant_columns_in_every_method(cls):
     for case in ("every pair twice", "a constant column of queries"):
@@ -258,7 +258,7 @@ def exact(values):
     return np.round(values * 2**20) / 2**20
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("kind", "noise"),
     [

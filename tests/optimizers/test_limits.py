@@ -176,7 +176,7 @@ def test_pending_queries_teach_limits_what_is_expected():
     assert len({query.index for query in queries}) == 3
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_leaves_alone_what_is_beyond(rule):
     cls, given = RULES[rule]
@@ -373,6 +373,7 @@ def test_the_gap_is_to_what_may_be_within_limits():
     assert limited.gap() < value(point(best)) - value(point(other))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("is_number", [True, False])
 @pytest.mark.parametrize("kernel", [None, RBF(0.4)], ids=["learned", "given"])
 def test_the_gap_is_that_of_outcomes_which_are_drawn_jointly_with_f(kernel, is_number):
@@ -422,6 +423,7 @@ def test_a_gap_is_infinite_while_the_recommendation_may_violate_a_limit():
     assert never.gap() == inf  # of one outcome nothing is known
 
 
+@pytest.mark.slow
 def test_the_gain_under_limits_is_that_of_answers_which_are_simulated():
     optimizer = EIOptimizer(
         RBF(0.4), arms=ARMS, alpha=0.01, limits={"heat": (None, 0.9)}, random_state=0

@@ -159,6 +159,7 @@ def test_a_cell_is_known_as_the_mean_over_its_settings(kernel):
         assert_allclose(std**2, cov.mean(), rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_integrals_under_any_kernel_are_means_over_many_settings():
     bounds = {"x": (0, 1), "n": range(4), "kind": ["a", "b"]}
     optimizer = made(

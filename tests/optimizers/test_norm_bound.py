@@ -303,6 +303,7 @@ def of_norm(kernel, norm, rng):
     return lambda points: kernel(np.atleast_2d(points), centers) @ weights
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("cls", [*OVER_ARMS, *OVER_TARGETS, *INDIRECT])
 def test_functions_of_the_norm_lie_within_whatever_asked(cls):
     rng = np.random.default_rng(5)

@@ -177,7 +177,7 @@ def test_a_run_goes_on_with_what_was_set_wherever_it_is_read_again(cls, tmp_path
                 raise AssertionError(f"{name}: {error}") from error
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(15)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cls", CASES)
 def test_what_matters_at_the_start_waits_for_the_next_one(cls):

@@ -50,7 +50,7 @@ def assert_same_run(optimizer, rounds, context=""):
     return rounds
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("width", ["anytime", "munos"])
 @pytest.mark.parametrize("feedback", ["center", "average-1", "average-4", "average-10", "integral"])
 @pytest.mark.parametrize("n_children", [2, 3])

@@ -160,7 +160,7 @@ def test_rows_of_numbers_are_in_the_units_of_named_sides(rows):
     assert_array_equal(by_row.predict_query(points)[1:], by_row.predict_query(SETTINGS))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("cls", TAKING_POINTS)
 def test_every_class_reads_rows_in_units(cls):
     plain, box = made(cls), {"east": (0.0, 1.0), "north": uniform(0.0, 2.0)}

@@ -85,7 +85,7 @@ def play(optimizer, n_rounds, seed=0):
 # The naive references ----------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     "kernel",
     ["RBF", *(pytest.param(name, marks=pytest.mark.slow) for name in ("linear", "Matern"))],

@@ -90,7 +90,7 @@ def assert_same_queries(some, others):
     np.testing.assert_allclose(some[-1], others[-1], rtol=0, atol=1e-4)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(20)
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.NumericalWarning")
 @pytest.mark.parametrize(
     ("factor", "offset"),
@@ -171,6 +171,7 @@ def everything(make, factor, offset):
 LONG = {"lists and limits", "earlier campaigns", "CMETS", "failures"}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=[pytest.mark.slow] * (each in LONG)) for each in WHATEVER]
 )

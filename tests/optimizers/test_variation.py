@@ -71,7 +71,7 @@ def test_a_constant_process_does_not_vary():
     assert smoothness_exponent(ConstantKernel(3.0), np.array(BOUNDS[1])) == 1.0
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel",
     [RBF([0.3, 0.9]), Matern(0.5, nu=1.5), DotProduct(0.5), ExpSineSquared(0.7, 0.9)],

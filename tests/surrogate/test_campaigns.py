@@ -113,6 +113,7 @@ def test_shapes_are_the_posteriors_of_the_kernels_that_fit_the_earlier_answers()
     assert [shape.log_weight for shape in shapes] == pytest.approx(list(logs), abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [None, 0.04])
 def test_probabilities_are_those_of_the_dense_reference(noise):
     earlier, model = campaigns(OLD_Y, OTHER_Y), model_of_answers(NEW_X, NEW_Y, noise)

@@ -515,6 +515,7 @@ def test_pages_load_nothing_from_elsewhere_and_run_nothing(run, path, shown):
         assert not re.search(r"https?:", text)
 
 
+@pytest.mark.slow
 def test_every_field_has_a_label_and_every_picture_a_text(shown, path):
     pages = [shown[0][address] for address in ("/", "/correct/2", "/report.html")]
     pages.append(Window(path).open())
@@ -1095,6 +1096,7 @@ def test_goals_are_named_asked_for_and_drawn(path):
     assert "The score is" not in window.open("/report.html")
 
 
+@pytest.mark.slow
 def test_a_slip_in_what_a_score_is_computed_from_is_asked_about_once(path):
     run = Experiment.create(path, ["heat=20:90"], score="yield - cost")
     for i in range(6):

@@ -222,6 +222,7 @@ def test_numbers_are_written_without_exponents(x, digits, text):
     assert number(x, digits) == text
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("end", [".csv", ".parquet"])
 @pytest.mark.parametrize("more", [[], ["--budget", "30"]])
 def test_a_boolean_is_yes_or_no(tmp_path, capsys, end, more):

@@ -438,6 +438,7 @@ def test_sides_that_cannot_be_are_refused(tmp_path, capsys, side, message):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

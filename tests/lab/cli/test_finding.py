@@ -22,7 +22,7 @@ ROUTES = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES)
 def test_lines_pages_and_entries_of_every_search_agree(route, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")

@@ -103,7 +103,7 @@ def test_searches_in_which_an_option_works_are_named_shortly():
     assert searches_with("--group") == "searches without --budget or --epsilon or --sql"
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize("route", Route)
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_changes_something_or_is_refused(option, route, folder, capsys):

@@ -212,7 +212,7 @@ def test_a_shift_is_said_by_its_size_and_its_side(mean, words):
     assert describe_shift({"mean": mean, "std": 0.31}) == f"{words} the average"
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [{"block": "day"}, {"limits": "load <= 1.5"}, {}])
 def test_rows_of_a_long_table_are_taken_together_however_the_run_is_repeated(tmp_path, rules):
     rng = np.random.default_rng(0)

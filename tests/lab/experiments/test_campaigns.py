@@ -227,6 +227,7 @@ def test_commands_and_calls_are_one(tmp_path, capsys):
     assert " -> ?" in lines and "not yet" in lines
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.AllocationWarning")
 def test_the_best_split_is_expected_to_give_the_sum_of_its_campaigns(tmp_path):
     sides = ["search=0:4:1", "video=0:2:int"]

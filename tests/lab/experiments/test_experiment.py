@@ -862,7 +862,7 @@ def test_with_many_settings_the_gain_of_ten_more_is_said_and_no_gap(run):
     assert found["why"].endswith("are expected to bring more than 1e-09: go on.")
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("goal", "sides"), [("maximize", "xy"), ("minimize", "xyz")])
 def test_nothing_is_expected_beyond_the_range_of_answers(tmp_path, monkeypatch, goal, sides):
     monkeypatch.setattr(suboptimality_gap, "MOST_RIVALS", 10)  # a bound instead of draws
@@ -1072,6 +1072,7 @@ def earlier_table(path, n=40):
     return path
 
 
+@pytest.mark.slow
 def test_earlier_campaigns_count_by_their_likeness_also_after_a_change(tmp_path):
     table = earlier_table(tmp_path / "last year.csv")
     run = Experiment.create(

@@ -106,6 +106,7 @@ def test_everything_that_changes_an_experiment_keeps_the_goals(run):
         run.change(score="yield - cost")
 
 
+@pytest.mark.slow
 def test_an_exported_table_begins_the_same_experiment(run, tmp_path):
     table = tmp_path / "run.csv"
     write_table(run, table)

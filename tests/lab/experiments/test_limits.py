@@ -430,7 +430,7 @@ def known(run):
     return [{name: each[name] for name in names} for each in run.history()]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("rule", [{"limits": "pH <= 8"}, {"block": "lot"}, {"block": "operator"}])
 @pytest.mark.parametrize("door", ["create", "add_table"])
 def test_columns_of_a_table_count_for_what_is_set_later(tmp_path, rule, door):

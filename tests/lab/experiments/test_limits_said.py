@@ -160,7 +160,7 @@ def test_a_limit_that_is_taken_back_leaves_a_search_without_one(tmp_path, regret
     assert run.optimizer.regret == regret
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "measured"), [("acid < 1", 0.1), ("pass = yes", "yes")])
 def test_with_three_settings_and_a_limit_the_gain_of_ten_more_is_said(tmp_path, limit, measured):
     run = Experiment.create(tmp_path / "run", ["a=0:1", "b=0:1", "c=0:1"], limits=[limit])

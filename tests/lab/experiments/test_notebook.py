@@ -102,7 +102,7 @@ def test_every_kind_of_entry_comes_back(tmp_path, ending):
     assert_allclose(other.expect(setting)["mean"], run.expect(setting)["mean"], rtol=0.2)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_texts_of_any_kind_come_back(tmp_path, ending):
     levels = [*TEXTS, 1, 2.5]

@@ -66,7 +66,7 @@ def test_slips_are_found_and_honest_answers_are_not_asked_about(tmp_path):
     assert found["honest"] <= n / 30
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_slip_is_found_later_and_correcting_it_restores_the_noise(tmp_path, direction):
     run, rng = begin(tmp_path / "run.skgpb", hill, 0, 16)

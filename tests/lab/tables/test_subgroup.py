@@ -16,7 +16,7 @@ from skgpb.lab.tables.finding import find_and_judge
 from skgpb.lab.tables.subgroup import FEWEST_ROWS, _as_numbers
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])
 def test_it_is_an_estimator_to_scikit_learn(estimator, check):
     check(estimator)
@@ -51,6 +51,7 @@ def test_frames_have_categories_missing_values_and_names():
     assert list(search.feature_names_in_) == list(X.columns)
 
 
+@pytest.mark.slow
 def test_a_boolean_target_is_a_share():
     X, y, _ = shops()
     for target in (y > 1.0, y.to_numpy() > 1.0):

@@ -430,6 +430,7 @@ def test_values_that_are_all_the_same_are_not_known_for_sure():
     assert low < 0.0 < high
 
 
+@pytest.mark.slow
 def test_new_rows_are_not_expected_to_average_more_than_the_group():
     for seed in range(4):
         rng = np.random.default_rng([30, seed])
@@ -515,7 +516,7 @@ def test_scatter_alone_is_not_real(seed):
     assert finding.verdict.verdict == "chance"
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("minimize", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_group_is_real_whose_new_rows_may_be_like_the_table(seed, minimize):
