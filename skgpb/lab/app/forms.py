@@ -175,7 +175,7 @@ def read_record(form: Form, limited: Mapping[str, Limit | None], block: str) -> 
     if form.text("block"):
         measured[block] = form.text("block")
     if form.text("date"):
-        form.take("date", _date)
+        form.take("date", lambda text: LabRecord().write(date=text))
     return {
         "note": form.text("note"),
         "operator": form.text("operator"),
@@ -199,10 +199,6 @@ def record_fields(
     if block in entry["measured"]:
         texts["block"] = exact(entry["measured"][block])
     return {**texts, "measured": "\n".join(lines)}
-
-
-def _date(text: str) -> None:
-    LabRecord().write(date=text)
 
 
 def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> None:

@@ -783,14 +783,12 @@ def _best_compromises(experiment: Experiment) -> list[str]:
     Return no line without a score of several parts, or without such results.
     """
     found = experiment.trade_offs()
-    if found is None:
+    if found is None or not found["best"]:
         return []
     goals = [
         f"{'large' if is_large else 'small'} {name}"
         for name, is_large in zip(found["names"], found["larger_is_better"], strict=True)
     ]
-    if not found["best"]:
-        return []
     numbers = ", ".join(map(str, found["best"]))
     return [
         f"best compromises so far between {' and '.join(goals)}: queries {numbers}; they cover "
