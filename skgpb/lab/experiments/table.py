@@ -474,15 +474,10 @@ def _write_unused_columns(record: LabRecord, texts: dict[str, str]) -> None:
     measured = {name: text for name, text in texts.items() if not is_missing(text)}
     for name in list(measured):
         field, text = name.lower(), measured[name]
-        if field == "date" and (day := normalize_date(text)) and not record.date:
-            record.write(date=day)
-        elif field == "operator" and not record.operator:
-            record.write(operator=text)
-        elif field == "note" and not record.note:
-            record.write(note=text)
-        else:
-            continue
-        del measured[name]
+        known: dict[str, Any] = {field: normalize_date(text) if field == "date" else text}
+        if field in WRITTEN and known[field] and not getattr(record, field):
+            record.write(**known)
+            del measured[name]
     record.write(measured={name: text[:LONGEST] for name, text in measured.items()})
 
 
