@@ -50,10 +50,6 @@ BAD_QUERIES: list[Any] = [
 ROUNDING = 1e-8
 
 
-def _has_words(values: list[Any]) -> bool:
-    return any(isinstance(each, str) for each in values)
-
-
 def _flat(values: Any) -> np.ndarray:
     """Return the numbers in nested lists as an array (n,), in order."""
     if isinstance(values, list | tuple):
@@ -203,7 +199,8 @@ class OptimizerContract:
         """Return the numbers in the public state of an optimizer and of its next rounds."""
         optimizer, seen = copy.deepcopy(optimizer), []
         for _ in range(2):
-            seen += [part for part in self.log_fields(optimizer) if not _has_words(part)]
+            fields = self.log_fields(optimizer)
+            seen += [part for part in fields if not any(isinstance(each, str) for each in part)]
             seen += [self.predictions(optimizer), self.recommend(optimizer)]
             seen += [self.ask(optimizer), *self.ask(optimizer, 3), *self.play(optimizer, 3)]
         return [_flat(each) for each in seen]

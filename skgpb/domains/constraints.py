@@ -274,11 +274,8 @@ class FeasibleSet:
         (x,) = self.numbers(point[np.newaxis])
         above = iter(self._A @ x - self._b > self._slack_A)
         beside = iter(np.abs(self._E @ x - self._e) > self._slack_E)
-        return list(
-            dict.fromkeys(
-                each.text for each in self.linear if next(beside if each.equal else above)
-            )
-        )
+        violated = [each for each in self.linear if next(beside if each.equal else above)]
+        return list(dict.fromkeys(each.text for each in violated))
 
     # -- points of the set ------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from skgpb.domains.linear import read_sum
+from skgpb.utils.expressions import strip_quotes
 
 # An amount, optionally followed by a side and its value, which may be quoted.
 _FORM = re.compile(r'(.*?)(?:\bif\s+("(?:[^"]|"")*"|[^="]+?)\s*=\s*(.+))?', re.DOTALL)
@@ -92,7 +93,7 @@ def amounts(texts: tuple[str, ...], names: tuple[str, ...]) -> list[Amount]:
         found = _FORM.fullmatch(text.strip())
         assert found is not None  # the pattern accepts any amount
         coefficients = read_sum(found[1], names)
-        side, value = (None if part is None else _strip_quotes(part) for part in found.group(2, 3))
+        side, value = (None if part is None else strip_quotes(part) for part in found.group(2, 3))
         if side is not None and side not in names:
             raise ValueError(
                 f"cost {text.strip()!r}: there is no side named {side!r}; the sides are "
@@ -100,8 +101,3 @@ def amounts(texts: tuple[str, ...], names: tuple[str, ...]) -> list[Amount]:
             )
         out.append(Amount(coefficients, side, value))
     return out
-
-
-def _strip_quotes(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
-    return text[1:-1].replace('""', '"') if is_quoted else text

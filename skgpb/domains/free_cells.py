@@ -101,13 +101,9 @@ class FreeCells(ArmSet):
             parts = [self.rows_of_centers(settings, number) for number in range(len(sizes))]
         else:
             parts = []
-            for number in range(len(sizes)):
+            for number, box in enumerate(self.center_bounds):
                 shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
-                parts.append(
-                    self.rows_of_centers(
-                        spread_points(self.center_bounds[number], each, shift), number
-                    )
-                )
+                parts.append(self.rows_of_centers(spread_points(box, each, shift), number))
         self._lie_at(np.concatenate(parts))
         # Index of the local cell of each size that moves next; -1 until all of them have moved.
         self._next = -1
@@ -267,9 +263,8 @@ class FreeCells(ArmSet):
         between rounds.
         """
         row_set = self.rows_of_query(query)
-        if not self._n_local or self.context is not None or len(row_set) != 1:
-            return -1
-        if not self._is_within(query):
+        cannot = not self._n_local or self.context is not None or len(row_set) != 1
+        if cannot or not self._is_within(query):
             return -1
         number = max(self.number_of_size(query), 0)
         local = np.split(self.moving, len(self.sizes))[number]

@@ -989,11 +989,9 @@ class ParameterSpace:
         return self
 
     def _place(self, name: str, axis: Side) -> int:
-        for i, (other_name, other) in enumerate(self.axes):
-            if name == other_name and axis == other:
-                return i
-        self.axes.append((name, axis))
-        return len(self.axes) - 1
+        if (name, axis) not in self.axes:
+            self.axes.append((name, axis))
+        return self.axes.index((name, axis))
 
     @property
     def bounds(self) -> np.ndarray:
@@ -1106,12 +1104,8 @@ class ParameterSpace:
         """Return the columns (n, n_columns) of the settings of points (n, d)."""
         points = np.asarray(points, dtype=np.float64)
         out = np.hstack([axis.columns(u) for (_, axis), u in zip(self.axes, points.T, strict=True)])
-        which = self._which(points)
-        for number, active in enumerate(self._active):
-            if len(self._active) == 1:
-                break
-            unused = ~np.isin(self.groups, [0, *active.values()])
-            out[np.ix_(which == number, unused)] = NEUTRAL
+        if len(self._active) > 1:
+            out[~self._active_axes(points)[:, self.groups]] = NEUTRAL
         return out
 
     # -- a box with named sides ---------------------------------------------------------------
@@ -1223,7 +1217,7 @@ class ParameterSpace:
             values = np.asarray(X)
         except ValueError:  # rows of different lengths
             raise ValueError(self._give_names(X)) from None
-        if values.dtype.kind not in "fiu" or not self._is_numeric:
+        if values.dtype.kind not in "fiu" or self._sides_without_numbers:
             raise ValueError(self._give_names(X))
         if values.ndim < 2:
             values = values.reshape(-1, 1) if len(sides) == 1 else np.atleast_2d(values)
@@ -1235,17 +1229,15 @@ class ParameterSpace:
         return [dict(zip(sides, row, strict=True)) for row in values.tolist()]
 
     @property
-    def _is_numeric(self) -> bool:
-        """Whether the values of all sides are numbers."""
-        constants = self.constants.values()
-        return self.ordered and all(map(is_number, constants))
+    def _sides_without_numbers(self) -> list[str]:
+        """Names of the sides whose values are not numbers."""
+        lists = [name for name, axis in self.axes if not axis.ordered]
+        return lists + [name for name, value in self.constants.items() if not is_number(value)]
 
     def _give_names(self, X: Any) -> str:
         """Return the message that requires the names of sides."""
-        wrong = [name for name, axis in self.axes if not axis.ordered]
-        wrong += [name for name, value in self.constants.items() if not is_number(value)]
         rows = ", or as rows of numbers in this order"
-        if wrong:
+        if wrong := self._sides_without_numbers:
             rows = f", because {wrong[0]!r} is no number"
         return (
             "values of named sides are given by name, as a dict, a list of dicts or a DataFrame "

@@ -279,23 +279,18 @@ class PosteriorDisplay(drawing.Display):
                 legend.insert(1, ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
         if self.recommended is not None:
             low, high = self.recommended
-            marked = False
             extent = np.array([abs(side[-1] - side[0]) for side in self.grid])
-            if (high - low >= SMALLEST_BOX * extent).all():
-                marked = True
-                edge = {
-                    "fill": False,
-                    "edgecolor": drawing.RECOMMENDED,
-                    **drawing.outline_style(ax, 1.1),
-                }
-                box = Rectangle(low, *(high - low), label="recommended", **edge)
+            is_box = (high - low >= SMALLEST_BOX * extent).all()
+            if is_box:
+                edge = {"edgecolor": drawing.RECOMMENDED} | drawing.outline_style(ax, 1.1)
+                box = Rectangle(low, *(high - low), fill=False, label="recommended", **edge)
                 legend.append(ax.add_patch(box))
             style = {"marker": "*", "s": 130, "color": drawing.RECOMMENDED}
             style["edgecolors"] = ax.get_facecolor()
             star = ax.scatter(
                 *self.recommended.mean(axis=0), label="recommended", zorder=3, **style
             )
-            if not marked:
+            if not is_box:
                 legend.append(star)
         ax.set_xlim(self.grid[0][[0, -1]])
         ax.set_ylim(self.grid[1][[0, -1]])

@@ -21,6 +21,16 @@ NUMBER = rf"(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
 _SHOWN = re.compile(r"[^\W\d]\w*|[\d.][\w.]*|[<>=!]+|\S")
 
 
+def is_quoted(text: str) -> bool:
+    """Return whether a text is between quotes."""
+    return len(text) > 1 and text[0] == text[-1] == '"'
+
+
+def strip_quotes(text: str) -> str:
+    """Remove the quotes around a text, if there are any."""
+    return text[1:-1].replace('""', '"') if is_quoted(text) else text
+
+
 class Name(str):
     """A name among the operands of an expression; texts between quotes may be operands as well."""
 

@@ -132,13 +132,11 @@ class Writer:
 
     def encode(self, value: Any, where: str) -> Any:
         """Return a JSON value; ``where`` is the name of the parameter in error messages."""
-        if value is None or isinstance(value, (bool, str)):
+        if value is None or isinstance(value, (bool, int, str)):
             return value
         if isinstance(value, float) and not isinstance(value, np.generic):
             # JSON has no NaN and no infinities.
             return value if np.isfinite(value) else {"float": repr(value)}
-        if isinstance(value, int):
-            return value
         if isinstance(value, np.generic):
             return {"scalar": value.dtype.str, "value": self.encode(value.item(), where)}
         if isinstance(value, (tuple, list)):

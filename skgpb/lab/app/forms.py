@@ -175,7 +175,7 @@ def read_record(form: Form, limited: Mapping[str, Limit | None], block: str) -> 
     if form.text("block"):
         measured[block] = form.text("block")
     if form.text("date"):
-        form.take("date", _date)
+        form.take("date", lambda text: LabRecord().write(date=text))
     return {
         "note": form.text("note"),
         "operator": form.text("operator"),
@@ -201,10 +201,6 @@ def record_fields(
     return {**texts, "measured": "\n".join(lines)}
 
 
-def _date(text: str) -> None:
-    LabRecord().write(date=text)
-
-
 def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> None:
     """Add an error to the fields of probable typos, once; the same text is accepted next time.
 
@@ -222,23 +218,16 @@ def check_surprises(form: Form, found: Mapping[str, dict[str, Any] | None]) -> N
 
 def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) -> Any:
     """Return the setting of the measurement; None if the form has none, and ``asked`` applies."""
-    if not any(form.text(f"side{i}") for i in range(len(sides))):
-        return None
-    settings = dict(asked)
-    for i, side in enumerate(sides):
-        if form.text(f"side{i}"):
-            settings[side.name] = form.take(f"side{i}", side.value)
-    form.check()
-    return settings
+    typed = read_fixed(form, sides)
+    return asked | typed if typed else None
 
 
-def read_fixed(form: Form, sides: list[Side]) -> dict[str, str]:
-    """Return the typed values of sides that are held, by the names of the sides."""
+def read_fixed(form: Form, sides: list[Side]) -> dict[str, Any]:
+    """Return the typed values of sides, by the names of the sides."""
     fixed = {}
     for i, side in enumerate(sides):
         if form.text(f"side{i}"):
-            form.take(f"side{i}", side.value)
-            fixed[side.name] = form.text(f"side{i}")
+            fixed[side.name] = form.take(f"side{i}", side.value)
     form.check()
     return fixed
 

@@ -215,7 +215,8 @@ class Pages:
         run = RunView(experiment)
 
         def get_form(id: str) -> Form:
-            return form if form is not None and form.id == id else _empty(id)
+            typed = {"count": "1"} if id == "ask" else {}
+            return form if form is not None and form.id == id else Form(id, typed)
 
         within = Form.of("stop", request.args if request.method == "GET" else {})
         verdict = None
@@ -713,11 +714,6 @@ def surprises_in(
     names, _ = views.requested_fields(experiment)
     fields = {f"limited{i}": found.get(name) for i, name in enumerate(names)}
     return fields | {"value": experiment.surprise(value, number, at=at) if value else None}
-
-
-def _empty(id: str) -> Form:
-    """Return the initial form with an id."""
-    return Form(id, {"count": "1"} if id == "ask" else {})
 
 
 def _reason(error: Exception) -> str:

@@ -474,20 +474,14 @@ def _tell(arguments: argparse.Namespace) -> Output:
     _check_tell(arguments)
     experiment = Experiment(arguments.run_file)
     at = None if arguments.at is None else parse_pairs(arguments.at)
-    record = _record(arguments)
+    record, noise = _record(arguments), arguments.noise
     if arguments.data is not None:
         told = experiment.add_table(arguments.data, skip_outside=arguments.skip_outside)
     elif arguments.correct:
-        answer = ... if arguments.answer is None else arguments.answer
-        by = _author(arguments)
+        given = ... if arguments.answer is None else arguments.answer
+        answer, by = None if arguments.failed else given, _author(arguments)
         with experiment.exclusive():  # both or, after an error, neither
-            entry = experiment.correct(
-                arguments.query,
-                None if arguments.failed else answer,
-                at=at,
-                noise=arguments.noise,
-                by=by,
-            )
+            entry = experiment.correct(arguments.query, answer, at=at, noise=noise, by=by)
             if record:
                 entry = experiment.annotate(arguments.query, **record, by=by)
         told = [entry]
@@ -502,13 +496,10 @@ def _tell(arguments: argparse.Namespace) -> Output:
             found = experiment.surprises(measured, arguments.query)
             surprises = {f"{name} = {measured[name]}": each for name, each in found.items()}
             if arguments.answer is not None:
-                answer = experiment.surprise(arguments.answer, arguments.query, at=at)
-                surprises |= {} if answer is None else {str(arguments.answer): answer}
-        told = [
-            experiment.tell(
-                arguments.answer, arguments.query, at=at, noise=arguments.noise, **record
-            )
-        ]
+                unusual = experiment.surprise(arguments.answer, arguments.query, at=at)
+                surprises |= {} if unusual is None else {str(arguments.answer): unusual}
+        entry = experiment.tell(arguments.answer, arguments.query, at=at, noise=noise, **record)
+        told = [entry]
         for value, each in surprises.items():
             warnings.warn(
                 f"{value} is unusual. {describe_surprise(each)} The answer is saved; `undo` "
@@ -783,14 +774,12 @@ def _best_compromises(experiment: Experiment) -> list[str]:
     Return no line without a score of several parts, or without such results.
     """
     found = experiment.trade_offs()
-    if found is None:
+    if found is None or not found["best"]:
         return []
     goals = [
         f"{'large' if is_large else 'small'} {name}"
         for name, is_large in zip(found["names"], found["larger_is_better"], strict=True)
     ]
-    if not found["best"]:
-        return []
     numbers = ", ".join(map(str, found["best"]))
     return [
         f"best compromises so far between {' and '.join(goals)}: queries {numbers}; they cover "

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skgpb.lab.cli.arguments import UsageError
-from skgpb.utils.install import install_command
+from skgpb.utils.install import needs
 
 Writer = Callable[[str], Any]
 #: First bytes of the file of a ledger.
@@ -76,11 +76,10 @@ def _obstacle(path: Path) -> str | None:
 def check_drawing(option: str) -> Any:
     """Raise a UsageError without matplotlib; otherwise return its canvas."""
     try:
-        from matplotlib.backend_bases import FigureCanvasBase
+        with needs(option, "matplotlib", "plot"):
+            from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
-        raise UsageError(
-            f"{option} needs matplotlib, which is not installed: {install_command('plot')}"
-        ) from error
+        raise UsageError(str(error)) from error
     return FigureCanvasBase
 
 

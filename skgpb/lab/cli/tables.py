@@ -17,9 +17,10 @@ from skgpb.lab.datasets.columns import TOTAL, CellError, Column
 from skgpb.lab.datasets.format import MOST_TITLES, TableError, TableFormat
 from skgpb.lab.datasets.sources import STDIN
 from skgpb.lab.datasets.table import TableFile
-from skgpb.lab.experiments.texts import split_pair, strip_quotes
+from skgpb.lab.experiments.texts import split_pair
 from skgpb.lab.tables.checks import MOST_CHECKED, find_identity
 from skgpb.lab.tables.subgroup import encode_groups
+from skgpb.utils.expressions import strip_quotes
 
 # Relative rounding error of a row of totals, and smallest number of rows in which it is recognised.
 ROUNDED, FEWEST_OF_TOTAL = 1e-4, 10
@@ -29,6 +30,10 @@ SHARE_OF_TABLE, MIN_GROUP_ROWS = 0.05, 2
 MOST_OTHERS = 50
 TWO_ANSWERS = (
     ", nor are all cells yes or no: say which text counts as 1, and all others as 0, by --target {}"
+)
+NOT_LEFT_OUT = (
+    ", and no row is left out for that with --epsilon: which rows are searched would tell of the "
+    "values. Fill it, or take the row out of the table where all may know that it has no value"
 )
 SEVERAL_TARGETS = (
     "--target takes one column, got {}: what is best for one is not best for the other. Search for "
@@ -243,14 +248,12 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     try:
         target.check_numbers(TWO_ANSWERS.format(_choices(target)))
         if arguments.epsilon is not None:
-            _check_target(target, selected)
+            _check_present(target, selected, NOT_LEFT_OUT)
         needed = [target, *(features if arguments.drop_missing else [])]
         complete = selected & ~np.logical_or.reduce([column.missing for column in needed])
         # In a search of visible rows, missing values of a feature are a level of their own.
         for column in [] if arguments.route is Route.EXACT else features:
-            for row in np.flatnonzero(column.missing & complete)[:1]:
-                hint = "the value is missing (--drop-missing leaves such rows out)"
-                raise CellError(row, column.name, hint)
+            _check_present(column, complete, " (--drop-missing leaves such rows out)")
         if arguments.epsilon is None:
             _check_total(target, np.flatnonzero(complete))
     except CellError as error:
@@ -421,13 +424,7 @@ def _check_total(target: Column, rows: np.ndarray) -> None:
         raise CellError(rows[-1], target.name, f"{last:,.15g} is the sum of all other rows{TOTAL}")
 
 
-def _check_target(target: Column, selected: np.ndarray) -> None:
-    """Raise a CellError if a protected target is missing in a selected row."""
-    for row in np.flatnonzero(target.missing & selected)[:1]:
-        raise CellError(
-            row,
-            target.name,
-            "the value is missing, and no row is left out for that with --epsilon: which rows are "
-            "searched would tell of the values. Fill it, or take the row out of the table where "
-            "all may know that it has no value",
-        )
+def _check_present(column: Column, rows: np.ndarray, hint: str) -> None:
+    """Raise a CellError if a value is missing in a row of a mask (n_rows,)."""
+    for row in np.flatnonzero(column.missing & rows)[:1]:
+        raise CellError(row, column.name, f"the value is missing{hint}")

@@ -12,7 +12,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,8 +73,10 @@ class Source:
             raise ValueError(f"there is no file of the name that was given {NOT_REPEATED}")
         self._path = path
         self._kept: IO[bytes] | None = None
-        if str(path) == STDIN or not os.path.isfile(path):
-            self._kept = self._keep()
+        if str(path) == STDIN:
+            self._kept = io.BytesIO(sys.stdin.buffer.read() if sys.stdin is not None else b"")
+        elif not os.path.isfile(path):
+            self._kept = io.BytesIO(Path(path).read_bytes())
         with self.raw() as raw:
             head = raw.read(HEAD)
         for mark, reason in UNREAD.items():
@@ -84,11 +86,6 @@ class Source:
         self.kind = "parquet" if head.startswith(PARQUET) else "text"
         if head.startswith(ZIP):
             self._look_into_zip()
-
-    def _keep(self) -> IO[bytes]:
-        if str(self._path) != STDIN:
-            return io.BytesIO(Path(self._path).read_bytes())
-        return io.BytesIO(sys.stdin.buffer.read() if sys.stdin is not None else b"")
 
     def _look_into_zip(self) -> None:
         with self.damage_errors(), self.raw() as raw, zipfile.ZipFile(raw) as archive:
@@ -119,12 +116,9 @@ class Source:
     @contextmanager
     def unpack(self) -> Iterator[IO[bytes]]:
         """Open the decompressed bytes in a ``with`` block."""
-        with self.damage_errors(), self.raw() as raw:
-            if self._open is None:
-                yield raw
-            else:
-                with self._open(raw) as file:
-                    yield file
+        unpacked = nullcontext if self._open is None else self._open
+        with self.damage_errors(), self.raw() as raw, unpacked(raw) as file:
+            yield file
 
     @contextmanager
     def text(self, encoding: str) -> Iterator[io.TextIOWrapper]:

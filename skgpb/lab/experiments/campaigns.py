@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -111,6 +112,14 @@ class Campaigns:
     def _write(self) -> None:
         self._bandit.save(self.path, notes={"answer": self.answer})
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change the campaigns in a ``with`` block, holding the lock of the file."""
+        with FileLock(self.path):
+            self._read()
+            yield
+            self._write()
+
     @property
     def names(self) -> list[str]:
         """Names of the campaigns."""
@@ -135,13 +144,11 @@ class Campaigns:
         split : dict
             As in :meth:`history`.
         """
-        with FileLock(self.path):
-            self._read()
+        with self._changing():
             if budget is not None and number(budget, "the budget") != self._bandit.budget:
                 self._withdraw()
                 self._bandit.set_params(budget=number(budget, "the budget"))
             self._bandit.ask()
-            self._write()
             return self.history()[-1]
 
     def tell(
@@ -166,8 +173,7 @@ class Campaigns:
         split : dict
             As in :meth:`history`.
         """
-        with FileLock(self.path):
-            self._read()
+        with self._changing():
             told = [_answer(answers.get(name), name) for name in self.names]
             amounts = (
                 self._to_dict(self._pending_split.costs.tolist()) if self._pending_split else {}
@@ -186,7 +192,6 @@ class Campaigns:
                 query = [amounts[name] for name in self.names]
                 self._withdraw()
             self._bandit.tell(query, told)
-            self._write()
             return self.history()[-1]
 
     def undo(self) -> dict[str, Any]:
@@ -197,8 +202,7 @@ class Campaigns:
         split : dict
             The split before the change, as in :meth:`history`.
         """
-        with FileLock(self.path):
-            self._read()
+        with self._changing():
             self._withdraw()
             events = self._bandit._events
             told = [i for i, event in enumerate(events) if event[0] == "tell"]
@@ -206,7 +210,6 @@ class Campaigns:
                 raise ValueError("nothing was told yet that could be taken back")
             taken = self.history()[-1]
             self._bandit = self._bandit._repeat_events(events[: told[-1]])
-            self._write()
             return taken
 
     def history(self) -> list[dict[str, Any]]:
@@ -221,11 +224,9 @@ class Campaigns:
         """
         rows: list[tuple[Any, list[Any]]] = []
         for kind, *rest in self._bandit._events:
-            if kind == "ask":
+            if kind == "ask" or (kind == "tell" and (rest[0], []) not in rows):
                 rows.append((rest[0], []))
-            elif kind == "tell":
-                if (rest[0], []) not in rows:
-                    rows.append((rest[0], []))
+            if kind == "tell":
                 rows[rows.index((rest[0], []))] = (rest[0], rest[1])
         return [
             {

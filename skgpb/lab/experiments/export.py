@@ -95,11 +95,8 @@ def _cell(value: Any, decimal_comma: bool) -> Any:
             return text
         # Append a zero to 1,125, which may also be a number with a thousands separator.
         digits, e, exponent = text.replace(".", ",").partition("e")
-        return (
-            f"{digits}0{e}{exponent}"
-            if len(digits.partition(",")[2]) == 3
-            else digits + e + exponent
-        )
+        zero = "0" if len(digits.partition(",")[2]) == 3 else ""
+        return f"{digits}{zero}{e}{exponent}"
     return value
 
 
@@ -164,8 +161,6 @@ def write_table(experiment: Experiment, path: str | Path, *, decimal_comma: bool
             f"decimal commas are for .csv, got {str(path)!r}: Excel shows numbers of .xlsx with "
             "the decimal mark it is set to"
         )
-    if ending == ".csv":
-        data = as_csv(experiment, decimal_comma=decimal_comma)
-    else:
-        data = as_excel(experiment)
+    is_excel = ending == ".xlsx"
+    data = as_excel(experiment) if is_excel else as_csv(experiment, decimal_comma=decimal_comma)
     Path(path).write_bytes(data)

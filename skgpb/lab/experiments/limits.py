@@ -12,7 +12,8 @@ from typing import Any
 from skgpb.lab.experiments.records import LabRecord, number_or_text
 from skgpb.lab.experiments.scores import Score
 from skgpb.lab.experiments.sides import exact, limit_in, measured_number, number
-from skgpb.lab.experiments.texts import check_name, quote_name, strip_quotes
+from skgpb.lab.experiments.texts import check_name, quote_name
+from skgpb.utils.expressions import strip_quotes
 from skgpb.utils.typing import Limit, Limits
 from skgpb.utils.validation import truth_value
 

@@ -947,43 +947,32 @@ class Notebook:
             before = self._rules()
             self.range = self.range if answer_range is None else read_range(answer_range)
             if changed or dropped or earlier or any(rule is not None for rule in rules):
-                self._change_rules(changed, dropped, earlier or {}, *rules)
+                known = {side.name: side for side in self.plan.sides} | changed
+                kept = [side for name, side in known.items() if name not in dropped]
+                answer = self.labels["answer"]
+                taken = [side.name for side in kept] + [answer] * bool(answer)
+                read_goals(format_goals(self.goals), kept)
+                current = format_limits(self.plan.limits)
+                limited = read_limits(current if limits is None else limits, taken)
+                if constraints is None:
+                    constraints = self.plan.constraints
+                constraints = [constraints] if isinstance(constraints, str) else list(constraints)
+                new_limits = None if limits is None else limited
+                plan = self.plan.with_rules(
+                    changed, dropped, earlier or {}, constraints, costs, new_limits
+                )
+                events = self.plan.convert_events(plan)
+                plan.check_pending(self.entries, self.plan.constraints)
+                block = self.block if block is None else block
+                self.block = read_block(block, [*taken, *plan.limits])
+                if score is not None:
+                    events = self._with_score(read_score(score, plan.sides), events)
+                for entry in self.entries if dropped else ():
+                    record = self.records.setdefault(entry.number, entry.record)
+                    record.measured = {n: entry.query.params[n] for n in dropped} | record.measured
+                self._replay(events, -1, plan)
             new = dict.fromkeys(changed.keys() - before.keys(), "not a side")
             self._changes += differences(None, new | before, self._rules(), checked_author(by))
-
-    def _change_rules(
-        self,
-        changed: Mapping[str, Side],
-        dropped: list[str],
-        earlier: Mapping[str, Any],
-        constraints: str | Iterable[str] | None,
-        limits: str | Iterable[str] | None,
-        costs: str | Iterable[str] | None,
-        block: str | None,
-        score: str | None,
-    ) -> None:
-        """Change all that :meth:`change` can change but the range of answers."""
-        sides = {side.name: side for side in self.plan.sides} | dict(changed)
-        kept = [side for name, side in sides.items() if name not in dropped]
-        answer = self.labels["answer"]
-        taken = [side.name for side in kept] + [answer] * bool(answer)
-        read_goals(format_goals(self.goals), kept)
-        limited = read_limits(format_limits(self.plan.limits) if limits is None else limits, taken)
-        if constraints is None:
-            constraints = self.plan.constraints
-        constraints = [constraints] if isinstance(constraints, str) else list(constraints)
-        plan = self.plan.with_rules(
-            changed, dropped, earlier, constraints, costs, None if limits is None else limited
-        )
-        events = self.plan.convert_events(plan)
-        plan.check_pending(self.entries, self.plan.constraints)
-        self.block = read_block(self.block if block is None else block, [*taken, *plan.limits])
-        if score is not None:
-            events = self._with_score(read_score(score, plan.sides), events)
-        for entry in self.entries if dropped else ():
-            record = self.records.setdefault(entry.number, entry.record)
-            record.measured = {n: entry.query.params[n] for n in dropped} | record.measured
-        self._replay(events, -1, plan)
 
     def _with_score(self, score: Score | None, events: list[Any]) -> list[Any]:
         """Set another score; return the events, with told answers again if ``score`` is None."""

@@ -97,9 +97,7 @@ class LabRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as a dict of JSON types, without ``skipped``, which is a status."""
-        fields = asdict(self)
-        del fields["skipped"]
-        return fields
+        return {name: value for name, value in asdict(self).items() if name != "skipped"}
 
     def nonempty_fields(self) -> dict[str, Any]:
         """Return the fields that are not empty, to write them to a file."""

@@ -11,15 +11,8 @@ from typing import Any, NamedTuple
 from skgpb.domains import Angle, Steps
 from skgpb.domains.space import refuse_set
 from skgpb.lab.datasets.numbers import SECONDS, Reading, read_number
-from skgpb.lab.experiments.texts import (
-    check_name,
-    is_quoted,
-    quote,
-    split_list,
-    split_pair,
-    strip_quotes,
-    with_point,
-)
+from skgpb.lab.experiments.texts import check_name, quote, split_list, split_pair, with_point
+from skgpb.utils.expressions import is_quoted, strip_quotes
 from skgpb.utils.validation import is_number
 from skgpb.utils.warnings import warn
 
@@ -510,16 +503,11 @@ def number(given: Any, what: str) -> float:
         value = float(given)
     elif isinstance(given, str):
         text = given.strip()
-        try:
-            if "_" in text:
-                raise ValueError
-            value = float(text)
-        except ValueError:
+        if "_" in text or not _reads(text):
             pointed = text.replace(",", ".")
             hint = f": write {pointed}" if text.count(",") == 1 and _reads(pointed) else ""
-            raise ValueError(
-                f"{what} must be a number, got {text!r}{hint or _unit_hint(text)}"
-            ) from None
+            raise ValueError(f"{what} must be a number, got {text!r}{hint or _unit_hint(text)}")
+        value = float(text)
     else:
         raise ValueError(f"{what} must be a number, got {given!r}")
     if not math.isfinite(value):

@@ -260,19 +260,7 @@ def _read(
             outside.append(error)
     if outside:
         _report(table, outside, len(rows), skip_outside)
-    beyond = []
-    for row, each in past.items():
-        note = _violations(space, each.setting)
-        if note:
-            beyond.append((row, note))
-        each.record.add_note(note)
-    if beyond:
-        said = _first([f"{table.place(row)}: {note}" for row, note in beyond[:NAMED]], len(beyond))
-        warn(
-            f"{len(beyond)} of {len(past)} rows of {table.name} are taken although they violate a "
-            f"constraint: {'; '.join(said)}",
-            UserWarning,
-        )
+    _note_violations(table, past, space)
     return PastAnswers(list(past.values()), _describe_errors(table, outside, KEPT))
 
 
@@ -474,15 +462,10 @@ def _write_unused_columns(record: LabRecord, texts: dict[str, str]) -> None:
     measured = {name: text for name, text in texts.items() if not is_missing(text)}
     for name in list(measured):
         field, text = name.lower(), measured[name]
-        if field == "date" and (day := normalize_date(text)) and not record.date:
-            record.write(date=day)
-        elif field == "operator" and not record.operator:
-            record.write(operator=text)
-        elif field == "note" and not record.note:
-            record.write(note=text)
-        else:
-            continue
-        del measured[name]
+        known: dict[str, Any] = {field: normalize_date(text) if field == "date" else text}
+        if field in WRITTEN and known[field] and not getattr(record, field):
+            record.write(**known)
+            del measured[name]
     record.write(measured={name: text[:LONGEST] for name, text in measured.items()})
 
 
@@ -542,12 +525,22 @@ def _answers_in(table: TableFile, column: Column, unit: str) -> list[EnteredAnsw
     ]
 
 
-def _violations(space: ParameterSpace, setting: dict[str, Any]) -> str:
-    """Return a note with the constraints that a setting violates; empty if it violates none."""
+def _note_violations(table: TableFile, past: dict[int, PastAnswer], space: ParameterSpace) -> None:
+    """Note the constraints that each row violates; warn of such rows."""
     if space.feasible is None:
-        return ""
-    violated = space.feasible.violations(space.point(setting))
-    return f"violates {' and '.join(violated)}" if violated else ""
+        return
+    notes = {}
+    for row, each in past.items():
+        if violated := space.feasible.violations(space.point(each.setting)):
+            notes[row] = f"violates {' and '.join(violated)}"
+            each.record.add_note(notes[row])
+    if notes:
+        named = [f"{table.place(row)}: {note}" for row, note in list(notes.items())[:NAMED]]
+        warn(
+            f"{len(notes)} of {len(past)} rows of {table.name} are taken although they violate a "
+            f"constraint: {'; '.join(_first(named, len(notes)))}",
+            UserWarning,
+        )
 
 
 def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bool) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from skgpb.utils.expressions import strip_quotes
+
 # Characters that end a line in some program; a vertical tab comes with text from Word.
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 # Characters without a form, which a page, a picture or an Excel file cannot hold.
@@ -93,16 +95,6 @@ def remove_text_mark(text: str) -> str:
 def with_point(text: str) -> str:
     """Replace the decimal comma of an exported number by a point."""
     return text.replace(",", ".") if _WITH_COMMA.fullmatch(text) else text
-
-
-def is_quoted(text: str) -> bool:
-    """Return whether a text is between quotes."""
-    return len(text) > 1 and text[0] == text[-1] == '"'
-
-
-def strip_quotes(text: str) -> str:
-    """Remove the quotes around a text, if there are any."""
-    return text[1:-1].replace('""', '"') if is_quoted(text) else text
 
 
 def quote_name(name: str) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 from skgpb.acquisition.volume import dominated_volume, pareto_mask
 from skgpb.lab.experiments.scores import Score
 from skgpb.lab.experiments.sides import Side
-from skgpb.lab.experiments.texts import check_name, strip_quotes
+from skgpb.lab.experiments.texts import check_name
+from skgpb.utils.expressions import strip_quotes
 from skgpb.utils.typing import Direction, Directions
 
 # Limit: number of goals of a search.

@@ -177,35 +177,32 @@ class _Search:
         boxes = list(dict.fromkeys([box, *without, Subgroup()]))
         every, few = self.table.totals([*boxes, *rivals]), sample.totals(boxes)
         fits = every.n[: len(boxes)] >= self.min_rows
-        best, averages, rival = 0, dict(zip(box, every.mean[1:].tolist(), strict=False)), None
-        if fits[0]:
-            rival = _part(every, len(boxes))
-        else:  # the box has too few rows: choose one with a condition less
+        best, averages = 0, dict(zip(box, every.mean[1:].tolist(), strict=False))
+        if not fits[0]:  # the box has too few rows: choose one with a condition less
             best = int(np.where(fits, self.sign * every.mean[: len(boxes)], -inf).argmax())
             others = sample.totals([boxes[best], *map(boxes[best].without, boxes[best])]).mean
             averages = dict(zip(boxes[best], others[1:].tolist(), strict=True))
-        rest = _difference(_part(every, 0, len(boxes)), few)
-        seen = [(int(rest.n[best]), float(rest.mean[best]), float(rest.variance[best]))]
+        rest = _difference(every, few)
         outside = self.table.n_rows - sample.n_rows
         mean = (self.table.n_rows * self.table.mean - sample.n_rows * sample.mean) / outside
-        return self._group(
-            boxes[best], seen, [mean], len(boxes), 1.0, sample, averages, (rivals, rival)
-        )
+        seen = [(int(rest.n[best]), float(rest.mean[best]), float(rest.variance[best]), mean)]
+        runner_up = self._runner_up(rivals, every) if fits[0] else None
+        return self._group(boxes[best], seen, len(boxes), 1.0, sample, averages, runner_up)
 
     def search_all(self) -> DatabaseSubgroup:
         """Search all rows; search each half, and average its group over the other half."""
         rows = self.table.kept()
         box, halves = self._select_and_search(rows, 0.0)
-        seen, means = [], []
+        seen = []
         for other, group in halves:
             total = other.totals([group])
-            seen.append((int(total.n[0]), float(total.mean[0]), float(total.variance[0])))
-            means.append(other.mean)
+            moments = float(total.mean[0]), float(total.variance[0])
+            seen.append((int(total.n[0]), *moments, other.mean))
         rivals = self._next_best(rows, box)
         every = rows.totals([*(box.without(name) for name in box), *rivals])
         averages = dict(zip(box, every.mean.tolist(), strict=False))
-        rival = _part(every, len(box))
-        return self._group(box, seen, means, 1, ERROR_FACTOR, rows, averages, (rivals, rival))
+        runner_up = self._runner_up(rivals, every)
+        return self._group(box, seen, 1, ERROR_FACTOR, rows, averages, runner_up)
 
     def _select_and_search(
         self, rows: IbisTable, spare: float
@@ -313,6 +310,12 @@ class _Search:
         apart = seen.n[1] <= MAX_COMMON_ROWS * seen.n[0]
         return [group.subgroup] if gain > 0.0 and evidence > 0.0 and apart else []
 
+    def _runner_up(self, rivals: list[Subgroup], every: Moments) -> tuple[str, int, float] | None:
+        """Return the runner-up with its moments, the last of ``every``; None if there is none."""
+        if not rivals:
+            return None
+        return self.table.where(rivals[0]), int(every.n[-1]), float(every.mean[-1])
+
     def _search(
         self,
         rows: IbisTable,
@@ -332,13 +335,12 @@ class _Search:
     def _group(
         self,
         box: Subgroup,
-        seen: list[tuple[int, float, float]],
-        means: list[float],
+        seen: list[tuple[int, float, float, float]],
         n_choices: int,
         wider: float,
         rows: IbisTable,
         without: dict[str, float],
-        rivals: tuple[list[Subgroup], Moments | None],
+        runner_up: tuple[str, int, float] | None,
     ) -> DatabaseSubgroup:
         """Judge a box by rows that had no part in the choice.
 
@@ -346,10 +348,9 @@ class _Search:
         ----------
         box : Subgroup
             The recommended group.
-        seen : list of (int, float, float)
-            For each search: number, average and variance of such rows in the group found.
-        means : list of float
-            For each search: average of all such rows.
+        seen : list of (int, float, float, float)
+            For each search: number, average and variance of such rows in the group found, and
+            average of all such rows.
         n_choices : int
             Number of boxes among which these rows helped to choose.
         wider : float
@@ -358,11 +359,11 @@ class _Search:
             The table searched.
         without : dict of str to float
             Average without the condition on each feature.
-        rivals : list of Subgroup, Moments
-            The runner-up, if there is one, and the moments of its rows.
+        runner_up : tuple of (str, int, float) or None
+            As in the result.
         """
         p_value, average, interval = 1.0, None, None
-        tested = [(*each, mean) for each, mean in zip(seen, means, strict=True) if each[0] > 1]
+        tested = [each for each in seen if each[0] > 1]
         if tested:
             n, mean, variance, of_all = np.array(tested).T
             squared = variance / (n - 1.0)
@@ -387,12 +388,6 @@ class _Search:
         if average is not None and interval is not None:
             average, interval = not_above(average, interval, counted, self.sign)
         effects = {name: self.sign * (counted - mean) for name, mean in without.items()}
-        boxes, moments = rivals
-        runner_up = None
-        if boxes and moments is not None:
-            runner_up = (
-                self.table.where(boxes[0]), int(moments.n[0]), float(moments.mean[0]),
-            )  # fmt: skip
         return DatabaseSubgroup(
             self.table.read(box),
             where,
@@ -411,11 +406,15 @@ class _Search:
 
 
 def _difference(every: Moments, few: Moments) -> Moments:
-    """Return the moments of the rows of groups in ``every`` but not in its part ``few``."""
-    n = every.n - few.n
+    """Return the moments of the rows of groups in ``every`` but not in its part ``few``.
+
+    Further groups of ``every`` are left out.
+    """
+    each_n, each_mean, variance = (x[: len(few.n)] for x in (every.n, every.mean, every.variance))
+    n = each_n - few.n
     some = np.maximum(n, 1)
-    mean = (every.n * every.mean - few.n * few.mean) / some
-    squares = every.n * (every.variance + (every.mean - mean) ** 2)
+    mean = (each_n * each_mean - few.n * few.mean) / some
+    squares = each_n * (variance + (each_mean - mean) ** 2)
     squares = squares - few.n * (few.variance + (few.mean - mean) ** 2)
     return Moments(n, np.where(n > 0, mean, 0.0), np.maximum(squares / some, 0.0))
 
@@ -425,9 +424,3 @@ def _errors(moments: Moments) -> np.ndarray:
     if moments.noise is not None:
         return moments.noise
     return moments.variance / np.maximum(moments.n - 1, 1)
-
-
-def _part(moments: Moments, start: int, stop: int | None = None) -> Moments:
-    """Return the moments of the groups from ``start`` to ``stop``."""
-    some = slice(start, stop)
-    return Moments(moments.n[some], moments.mean[some], moments.variance[some])

@@ -9,7 +9,7 @@ into the SQL of the database.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
@@ -167,7 +167,7 @@ class IbisTable:
         self._given = None if where is None else self._queries.condition(where)
         self._present = f"NOT ({_missing(target, self._types[target])})"
         self._from = self._queries.source(table)
-        counted = self._ask("COUNT(*) AS n", self._given, {"n": "int64"})["n"][0]
+        counted = self._ask({"n": ("COUNT(*)", "int64")}, self._given)["n"]
         if not counted:
             raise ValueError(
                 "the table has no rows" if where is None else f"where selects no rows: {where}"
@@ -291,14 +291,11 @@ class IbisTable:
         mean, counted : float
             Average of the target, and of the clipped target.
         """
-        columns = f"COUNT(*) AS n, AVG({self._as_it_is}) AS mean"
-        types = {"n": "int64", "mean": "float64"}
+        asked = {"n": ("COUNT(*)", "int64"), "mean": (f"AVG({self._as_it_is})", "float64")}
         if self.limits is not None:
-            columns += f", AVG({self._number}) AS counted"
-            types["counted"] = "float64"
-        answer = self._ask(columns, self._queries.condition(where), types)
-        mean = answer["mean"][0]
-        return answer["n"][0], mean, answer.get("counted", [mean])[0]
+            asked["counted"] = f"AVG({self._number})", "float64"
+        answer = self._ask(asked, self._queries.condition(where))
+        return answer["n"], answer["mean"], answer.get("counted", answer["mean"])
 
     def kept(self, n_rows: int | None = None, seed: int = 0) -> IbisTable:
         r"""Return the rows that are searched as a temporary table of this connection.
@@ -389,10 +386,16 @@ class IbisTable:
 
     # -- queries ----------------------------------------------------------------------------
 
-    def _ask(self, columns: str, where: str | None, types: dict[str, Any]) -> dict[str, list[Any]]:
-        """Query aggregates ``columns`` of the rows that fulfil a condition; None for all rows."""
+    def _ask(self, asked: Mapping[str, tuple[str, str]], where: str | None) -> dict[str, Any]:
+        """Query aggregates of the rows that fulfil a condition; None for all rows.
+
+        ``asked`` has expressions and the types of their values, by names.
+        """
+        columns = ", ".join(f"{each} AS {name}" for name, (each, _) in asked.items())
+        types = {name: kind for name, (_, kind) in asked.items()}
         tail = "" if where is None else f" WHERE {where}"
-        return self._queries.ask(f"SELECT {columns} FROM {self._from}{tail}", types)
+        answer = self._queries.ask(f"SELECT {columns} FROM {self._from}{tail}", types)
+        return {name: values[0] for name, values in answer.items()}
 
     def _query_sums(self, keys: list[str], boxes: Sequence[Subgroup]) -> dict[str, list[Any]]:
         """Query the sums over the rows of boxes, by each of ``keys``, such as ``level AS c0``.
@@ -532,7 +535,8 @@ class IbisTable:
         if isinstance(side, Categories) and Rest() in side.among:
             levels = next(each for each in self.levels if each.name == name)
             others = [each for each in levels.labels if each not in side.among]
-            inner = f"{column} NOT IN ({self._literals(others)})" if others else ""
+            listed = ", ".join(map(self._literal, others))
+            inner = f"{column} NOT IN ({listed})" if others else ""
             inner = inner or f"{column} IS NOT NULL"
             return f"({inner} OR {column} IS NULL)" if side.missing else inner
         read = self._read(name, side)
@@ -572,9 +576,6 @@ class IbisTable:
             kind = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
             return f"CAST('{value}' AS {kind})"
         return f"CAST('{value}' AS DATE)" if isinstance(value, date) else format_literal(value)
-
-    def _literals(self, labels: Sequence[Any]) -> str:
-        return ", ".join(self._literal(each) for each in labels if each != Rest())
 
     # -- levels -----------------------------------------------------------------------------
 
@@ -634,10 +635,10 @@ class IbisTable:
         few = [name for name, count in counts.items() if count <= n_categories]
         if few and sampled:
             # Memory: in a query together with averages, DuckDB would store all rows.
-            columns = [f"COUNT(DISTINCT {_quote(name)}) AS k{j}" for j, name in enumerate(few)]
-            types = {f"k{j}": "int64" for j in range(len(few))}
-            found = self._ask(", ".join(columns), _all([self._given, self._present]), types)
-            counts |= {name: found[f"k{j}"][0] for j, name in enumerate(few)}
+            columns = [f"COUNT(DISTINCT {_quote(name)})" for name in few]
+            asked = {f"k{j}": (each, "int64") for j, each in enumerate(columns)}
+            different = self._ask(asked, _all([self._given, self._present]))
+            counts |= dict(zip(few, different.values(), strict=True))
         for name, each in texts.items():
             first = each[:n_categories]
             labels[name] = (*first, Rest()) if counts[name] > len(first) else tuple(first)
@@ -646,18 +647,15 @@ class IbisTable:
     def _read_facts(self, found: Sequence[Levels]) -> None:
         """Query the number of rows, the average target, and the features with missing values."""
         value = self._number
-        columns = ["COUNT(*) AS n", f"MIN({value}) AS low", f"MAX({value}) AS high"]
-        columns.append(f"AVG({value}) AS mean")
-        types = {"n": "int64", "low": "float64", "high": "float64", "mean": "float64"}
+        asked = {"n": ("COUNT(*)", "int64")}
+        for name, function in (("low", "MIN"), ("high", "MAX"), ("mean", "AVG")):
+            asked[name] = f"{function}({value})", "float64"
         for j, levels in enumerate(found):
             column = _quote(levels.name)
-            columns.append(f"COUNT({column}) AS k{j}")
-            types[f"k{j}"] = "int64"
+            asked[f"k{j}"] = f"COUNT({column})", "int64"
             if self._types[levels.name].is_floating():
-                columns.append(f"SUM(CASE WHEN ISNAN({column}) THEN 1 ELSE 0 END) AS nan{j}")
-                types[f"nan{j}"] = "int64"
-        rows = _all([self._given, self._present])
-        facts = {name: each[0] for name, each in self._ask(", ".join(columns), rows, types).items()}
+                asked[f"nan{j}"] = f"SUM(CASE WHEN ISNAN({column}) THEN 1 ELSE 0 END)", "int64"
+        facts = self._ask(asked, _all([self._given, self._present]))
         self.n_rows: int = facts["n"]
         if not self.n_rows:
             raise ValueError(f"no row has a target: {self.target!r} is missing in all")
@@ -684,13 +682,10 @@ class IbisTable:
         value = self._as_it_is
         below, above = f"{value} < {low!r}", f"{value} > {high!r}"
         self._number = f"CASE WHEN {below} THEN {low!r} WHEN {above} THEN {high!r} ELSE {value} END"
-        columns = f"SUM(CASE WHEN {below} OR {above} THEN 1 ELSE 0 END) AS n"
-        found = self._ask(
-            f"{columns}, AVG({self._number}) AS mean",
-            _all([self._given, self._present]),
-            {"n": "int64", "mean": "float64"},
-        )
-        self.n_outliers, self.mean = found["n"][0], found["mean"][0]
+        count = f"SUM(CASE WHEN {below} OR {above} THEN 1 ELSE 0 END)"
+        asked = {"n": (count, "int64"), "mean": (f"AVG({self._number})", "float64")}
+        found = self._ask(asked, _all([self._given, self._present]))
+        self.n_outliers, self.mean = found["n"], found["mean"]
 
 
 def _quote(name: str) -> str:

@@ -115,8 +115,8 @@ class CrossFit:
         for fold, box in boxes.items():
             left_out = np.flatnonzero(folds == fold)
             reasons = exclusion_reasons(box, table.shape)
-            for j, start in enumerate(table.shape.offsets[:-1]):
-                of_levels = reasons[start : table.shape.offsets[j + 1]]
+            for j, part in enumerate(table.shape.parts):
+                of_levels = reasons[part]
                 self.outside[left_out, j] = of_levels[table.codes[left_out, j]]
                 named.update((j, int(reason)) for reason in np.unique(of_levels) if reason)
         self.n_named: int = len({j for j, _ in named})
@@ -222,8 +222,7 @@ class CrossFit:
     def prune_box(self, box: np.ndarray, shape: Shape) -> np.ndarray:
         """Return ``box`` without the ends that are not in ``ends``, shape (size,)."""
         box, reasons = box.copy(), exclusion_reasons(box, shape)
-        for j, start in enumerate(shape.offsets[:-1]):
-            part = slice(start, shape.offsets[j + 1])
+        for j, part in enumerate(shape.parts):
             kept = [reason for feature, reason in self.ends if feature == j]
             box[part][~np.isin(reasons[part], kept)] = 1
         return box
@@ -232,15 +231,13 @@ class CrossFit:
 def exclusion_reasons(box: np.ndarray, shape: Shape) -> np.ndarray:
     """Return why each level is outside a box, shape (size,) of uint8: 0 if it is inside."""
     reasons = np.where(box, 0, OTHER).astype(np.uint8)
-    for j, start in enumerate(shape.offsets[:-1]):
-        stop = start + shape.n_values[j]
-        among = start + np.flatnonzero(box[start:stop])
+    for j, part in enumerate(shape.parts):
+        stop = part.start + shape.n_values[j]
+        among = part.start + np.flatnonzero(box[part.start : stop])
         if shape.ordered[j] and len(among):
-            reasons[start : among[0]] = BELOW
+            reasons[part.start : among[0]] = BELOW
             reasons[among[-1] + 1 : stop] = ABOVE
-            reasons[stop : shape.offsets[j + 1]] = np.where(
-                box[stop : shape.offsets[j + 1]], 0, MISSING
-            )
+            reasons[stop : part.stop] = np.where(box[stop : part.stop], 0, MISSING)
     return reasons
 
 
@@ -261,9 +258,8 @@ def search_features(
         inside = pruned.get(best, path.inside[best])
         pruned[best] = inside = simplify_box(inside, some.shape, sides.ask, end_cost)
         box = shape.everything
-        for i, j in enumerate(features):
-            part = inside[some.shape.offsets[i] : some.shape.offsets[i + 1]]
-            box[shape.offsets[j] : shape.offsets[j + 1]] = part
+        for part, j in zip(some.shape.parts, features, strict=True):
+            box[shape.parts[j]] = inside[part]
         boxes.append(box)
     return boxes[::-1]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -203,6 +205,11 @@ class Shape:
             np.array([each.kind == "number" for each in levels], dtype=np.uint8),
         )
 
+    @cached_property
+    def parts(self) -> list[slice]:
+        """The levels of each feature."""
+        return [slice(*ends) for ends in pairwise(self.offsets.tolist())]
+
     @property
     def everything(self) -> np.ndarray:
         """The box of all rows, shape (size,) of uint8."""
@@ -223,8 +230,8 @@ class Shape:
         rows : ndarray of shape (n,) of bool
         """
         rows = np.ones(len(codes), dtype=bool)
-        for j, start in enumerate(self.offsets[:-1]):
-            side = inside[start : self.offsets[j + 1]].astype(bool)
+        for j, part in enumerate(self.parts):
+            side = inside[part].astype(bool)
             if not side.all():
                 rows &= side[codes[:, j]]
         return rows
@@ -232,9 +239,9 @@ class Shape:
     def inside(self, box: Subgroup) -> np.ndarray:
         """Return whether each level is inside a box, (size,) of uint8; invert :meth:`subgroup`."""
         inside = self.everything
-        for j, levels in enumerate(self.levels):
+        for part, levels in zip(self.parts, self.levels, strict=True):
             if levels.name in box:
-                inside[self.offsets[j] : self.offsets[j + 1]] = levels.inside(box[levels.name])
+                inside[part] = levels.inside(box[levels.name])
         return inside
 
     def is_empty(self, inside: np.ndarray) -> bool:
@@ -244,8 +251,8 @@ class Shape:
     def subgroup(self, inside: np.ndarray) -> Subgroup:
         """Return the box with the levels ``inside`` (size,)."""
         sides = {}
-        for j, levels in enumerate(self.levels):
-            side = levels.side(inside[self.offsets[j] : self.offsets[j + 1]].astype(bool))
+        for part, levels in zip(self.parts, self.levels, strict=True):
+            side = levels.side(inside[part].astype(bool))
             if side is not None:
                 sides[levels.name] = side
         return Subgroup.from_sides(sides)

@@ -71,13 +71,11 @@ class GroupModel:
             self.codes.append(codes)
             share = np.bincount(codes, minlength=len(kernel)) / len(codes)
             self._functions.append(_functions(kernel, share))
-        d = len(self.codes)
-        self._paired: list[tuple[int, int]] = list(combinations(range(d), 2))
+        self._paired: list[tuple[int, int]] = []
+        if len(self.codes) <= MOST_PAIRED:
+            self._paired += combinations(range(len(self.codes)), 2)
         # Averages over groups by id(rows); rows are stored too, so that the id stays unique.
         self._cached: dict[int, GroupFeatures] = {}
-        self._d = d
-        if d > MOST_PAIRED:
-            self._paired = []
 
     # -- groups -----------------------------------------------------------------------------
 
@@ -86,12 +84,10 @@ class GroupModel:
 
         Each list has an array (n, n_functions) for each feature, or pair of features.
         """
-        for rows in groups:
-            if id(rows) not in self._cached:
-                self._cached[id(rows)] = rows, {}
-        cached = [self._cached[id(rows)] for rows in groups]
+        cached = [self._cached.setdefault(id(rows), (rows, {})) for rows in groups]
         single = [
-            np.array([self._averages(each, j, -1) for each in cached]) for j in range(self._d)
+            np.array([self._averages(each, j, -1) for each in cached])
+            for j in range(len(self.codes))
         ]
         paired = [
             np.array([self._averages(each, a, b) for each in cached]) for a, b in self._paired

@@ -320,11 +320,10 @@ def _asked_pairs(sides: QueriedSides, min_rows: int) -> list[np.ndarray]:
     scores, found = [], []
     for i, a in enumerate(some[:-1]):
         inside, others = [], [shape.levels[b].name for b in some[i + 1 :]]
-        part = slice(shape.offsets[a], shape.offsets[a + 1])
         used = np.unique(bins[a])
         for k in used:
             inside.append(shape.everything)
-            inside[-1][part] = bins[a] == k
+            inside[-1][shape.parts[a]] = bins[a] == k
         sides.n_asked += 1
         answers = table.marginals([shape.subgroup(each) for each in inside], [others] * len(used))
         for b in some[i + 1 :]:
@@ -356,7 +355,7 @@ def _coarse_features(
     ``counts`` and ``totals`` (size,) are the rows and the sums of their targets by levels. The
     features are sorted by their indices; their bins explain most of the variance.
     """
-    parts = [slice(*shape.offsets[j : j + 2]) for j in range(len(shape.levels))]
+    parts = shape.parts
     bins = [
         _coarse(counts[part], totals[part], levels)
         for part, levels in zip(parts, shape.levels, strict=True)
@@ -385,7 +384,7 @@ def _boxes_of_pairs(
         box = shape.everything
         a, b, *ends = found[i].tolist()
         for j, start, stop in ((a, *ends[:2]), (b, *ends[2:])):
-            box[shape.offsets[j] : shape.offsets[j + 1]] = (bins[j] >= start) & (bins[j] < stop)
+            box[shape.parts[j]] = (bins[j] >= start) & (bins[j] < stop)
         boxes.append(box)
     return boxes
 
@@ -598,10 +597,7 @@ class QueriedSides:
         errors = n * np.concatenate([self.inflation(seen[name]) for name in names])
         for answer in answers[len(box) + 1 :]:
             for name, moments in answer.items():
-                j = names.index(name)
-                totals[self.shape.offsets[j] : self.shape.offsets[j + 1]] -= self.target_sums(
-                    moments
-                )
+                totals[self.shape.parts[names.index(name)]] -= self.target_sums(moments)
         return n, totals, errors
 
     def target_sums(self, moments: Moments) -> np.ndarray:
@@ -665,7 +661,7 @@ class QueriedSides:
     def _move(self, features: np.ndarray, sides: np.ndarray) -> None:
         inside = self.box.copy()
         for j in features:
-            part = slice(self.shape.offsets[j], self.shape.offsets[j + 1])
+            part = self.shape.parts[j]
             inside[part] = sides[part]
         self._counts, self._totals, self._errors = self.ask(inside)
         self.box = inside

@@ -186,12 +186,10 @@ class BestSubgroup(BaseEstimator):
         n = len(y)
         if n < FEWEST_ROWS:
             raise ValueError(f"a search needs at least {FEWEST_ROWS} samples, got n_samples={n}")
-        if isinstance(self.min_rows, Integral):
-            least = int(self.min_rows)
-            if least > n:
-                raise ValueError(f"min_rows={least} is more than the {n} samples of X")
-        else:
-            least = math.ceil(self.min_rows * n)
+        is_number = isinstance(self.min_rows, Integral)
+        least = int(self.min_rows) if is_number else math.ceil(self.min_rows * n)
+        if least > n:
+            raise ValueError(f"min_rows={least} is more than the {n} samples of X")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         numbers = None if groups is None else encode_groups(groups, n)
         table = MemoryTable(columns, y, self.n_bins)
