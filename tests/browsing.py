@@ -1,7 +1,9 @@
-"""Somebody who clicks and types in the pages of the app."""
+"""Somebody who clicks and types in the pages of the app, in a browser or without one."""
 
 from __future__ import annotations
 
+import html
+import re
 from contextlib import contextmanager
 
 
@@ -67,3 +69,38 @@ class Person:
     def settings(self, inside):
         """Values on a card, as shown."""
         return [each.text for each in inside.find_elements("css selector", "dd")]
+
+
+class Window:
+    """A browser without pictures: opens pages and sends the forms that it finds on them."""
+
+    def __init__(self, path, **headers):
+        from skgpb.lab.app.pages import make_app
+
+        self.client = make_app(path).test_client()
+        self.headers = {"Host": "127.0.0.1:8650"} | headers
+
+    def open(self, address="/"):
+        """Text of a page, which is kept until another is opened."""
+        response = self.client.get(address, headers=self.headers)
+        self.status, self.text = response.status_code, response.get_data(as_text=True)
+        return self.text
+
+    def send(self, action, outcome="", **typed):
+        """Press a button of the form on the page in the window; the page that follows."""
+        body = re.search(rf'<form method="post" action="{action}".*?</form>', self.text, re.S)[0]
+        hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', body)
+        data = dict(hidden) | {"outcome": outcome} | typed
+        origin = {"Origin": f"http://{self.headers['Host']}"}
+        response = self.client.post(action, data=data, headers=origin | self.headers)
+        self.status, self.text = response.status_code, response.get_data(as_text=True)
+        if self.status == 303:
+            return self.open(response.headers["Location"])
+        return self.text
+
+
+def typed_on(text):
+    """What is typed in the fields of a page."""
+    fields = re.findall(r'<input type="text" [^>]*?name="(\w+)" value="([^"]*)"', text)
+    areas = re.findall(r'<textarea [^>]*?name="(\w+)"[^>]*>([^<]*)</textarea>', text)
+    return {name: html.unescape(value) for name, value in fields + areas}

@@ -114,6 +114,7 @@ SMALLEST: dict[str, list[str]] = {
         "--asked --kinds synthetic --half both --names disc",
     ],
     "targets": ["--budget 12 --methods kg gpoo ei --dimensions 1 --noise 10"],
+    "transfer": ["--answers 1 --rounds 3"],
     "outliers": ["--budget 12 --names forrester"],
     "which_regret": ["--answers 4 --functions 1 --sets lists"],
 }

@@ -7,6 +7,7 @@ noise variance becomes the square of this error. This is one step towards the mo
 mixture, for the worst answer at a time. It is reconsidered at each refit.
 
 An answer that a second answer to the same query confirms is no outlier: then the model is wrong.
+The first answer of a block is none either: the effect of its block explains it.
 """
 
 from __future__ import annotations
@@ -114,6 +115,9 @@ def find_outliers(
     most = residual_bound(n, defaults.RISK, learned=True)
     # The model was learned without the present outliers: their bound is lower.
     suspects = ~confirmed & (deviation > np.where(now, defaults.OUTLIER_Z, most))
+    if gp.observed.has_strata:
+        strata = gp.observed.strata[samples.functional]
+        suspects &= (strata[numbers] == 0) | (np.bincount(strata)[strata[numbers]] > 1)
     targets, outliers, worst = gp.posterior.targets(), {}, -1
     for k in np.flatnonzero(suspects).tolist():
         s = int(numbers[k])

@@ -70,7 +70,7 @@ Limit: TypeAlias = tuple[float | None, float | None] | bool
 #: Limits by the names of outcomes.
 Limits: TypeAlias = Mapping[str, Limit]
 #: Settings and answers of earlier campaigns, by their names.
-EarlierAnswers: TypeAlias = Mapping[str, tuple[Any, Sequence[float]]]
+EarlierAnswers: TypeAlias = Mapping[str, tuple[Any, Values]]
 #: A path, or a file that is open in binary mode.
 File: TypeAlias = str | os.PathLike[str] | BinaryIO
 #: Seed of random numbers.

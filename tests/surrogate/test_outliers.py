@@ -86,6 +86,17 @@ def test_what_was_cleared_and_what_is_no_larger_than_usual_is_not_wild():
     assert find_outliers(process(y), samples_of(y), NOISE, {}) == {}
 
 
+@pytest.mark.parametrize(("n_in_block", "expected"), [(1, {}), (2, {8: IGNORED_FACTOR})])
+def test_the_first_answer_of_a_block_is_not_wild(n_in_block, expected):
+    y = np.zeros(14)
+    y[8] = -50.0
+    gp = GaussianProcess(KERNEL, 2)
+    for s in range(14):
+        gp.observe(X[s : s + 1], y[s], NOISE, 2 if 8 <= s < 8 + n_in_block else 1)
+    samples = ScaledSamples(np.arange(14), y, np.full(14, np.nan))
+    assert find_outliers(gp, samples, NOISE, {}) == expected
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_an_answer_is_confirmed_by_the_mean_of_others_to_its_query(seed):
     rng = np.random.default_rng(seed)

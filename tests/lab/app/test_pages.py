@@ -14,6 +14,7 @@ from time import sleep
 
 import numpy as np
 import pytest
+from browsing import Window, typed_on
 from scipy import stats
 
 from skgpb import GPUCBOptimizer
@@ -69,32 +70,6 @@ def begin(path):
         run.fail(number) if answer is None else run.tell(answer, number)
     run.ask()
     return run
-
-
-class Window:
-    """A browser without pictures: opens pages and sends the forms that it finds on them."""
-
-    def __init__(self, path, **headers):
-        self.client = make_app(path).test_client()
-        self.headers = {"Host": "127.0.0.1:8650"} | headers
-
-    def open(self, address="/"):
-        """Text of a page, which is kept until another is opened."""
-        response = self.client.get(address, headers=self.headers)
-        self.status, self.text = response.status_code, response.get_data(as_text=True)
-        return self.text
-
-    def send(self, action, outcome="", **typed):
-        """Press a button of the form on the page in the window; the page that follows."""
-        body = re.search(rf'<form method="post" action="{action}".*?</form>', self.text, re.S)[0]
-        hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', body)
-        data = dict(hidden) | {"outcome": outcome} | typed
-        origin = {"Origin": f"http://{self.headers['Host']}"}
-        response = self.client.post(action, data=data, headers=origin | self.headers)
-        self.status, self.text = response.status_code, response.get_data(as_text=True)
-        if self.status == 303:
-            return self.open(response.headers["Location"])
-        return self.text
 
 
 SHOWN = ("/", "/correct/2", "/picture/slices-0-dark.svg", "/report.html", "/results.csv")
@@ -373,13 +348,6 @@ def test_chemicals_are_choices_and_a_single_choice_is_asked_about(path):
         "/change", values0='DMF, "1,4-dioxane"', values1=", ".join(bases)
     )
     assert Experiment(path).sides[0].bounds == ["DMF", "1,4-dioxane"]
-
-
-def typed_on(text):
-    """What is typed in the fields of a page."""
-    fields = re.findall(r'<input type="text" [^>]*?name="(\w+)" value="([^"]*)"', text)
-    areas = re.findall(r'<textarea [^>]*?name="(\w+)"[^>]*>([^<]*)</textarea>', text)
-    return {name: html.unescape(value) for name, value in fields + areas}
 
 
 def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(path):
