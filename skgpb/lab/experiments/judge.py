@@ -417,10 +417,8 @@ class Judge:
 
     def _clipped(self, mean: float, std: float) -> dict[str, Any]:
         """Return a prediction as a dict, with mean and interval clipped to the range of answers."""
-        low, high = self._notebook.range
-        numbers = [mean, mean - BAND * std, mean + BAND * std]
-        numbers = [x if low is None else max(x, low) for x in numbers]
-        numbers = [x if high is None else min(x, high) for x in numbers]
+        ends = mean, mean - BAND * std, mean + BAND * std
+        numbers = [self._within_range(x) for x in ends]
         return {
             "mean": numbers[0],
             "std": std,
@@ -428,6 +426,12 @@ class Judge:
             "noise": sqrt(self._optimizer.alpha_),
             "scatter": self._scatter(),
         }
+
+    def _within_range(self, number: float) -> float:
+        """Return a number clipped to the range of answers."""
+        low, high = self._notebook.range
+        number = number if low is None else max(number, low)
+        return number if high is None else min(number, high)
 
     def _scatter(self) -> float | None:
         """Return the standard deviation of repeated answers; None if nothing was repeated.
@@ -479,7 +483,8 @@ class Judge:
         if found is None:
             return None
         query, (mean, _) = found
-        return {"query": self._answered[asked.index(query)].number, "mean": float(mean)}
+        number = self._answered[asked.index(query)].number
+        return {"query": number, "mean": self._within_range(float(mean))}
 
 
 def describe_outcomes(found: dict[str, Any]) -> list[str]:
@@ -526,11 +531,16 @@ def answer_remark(entry: Mapping[str, Any]) -> str:
 
 
 def describe_preferred_query(best: Mapping[str, Any]) -> list[str]:
-    """Describe the preferred query of :meth:`Experiment.best` in a line; no line without one."""
+    """Describe the preferred query of :meth:`Experiment.best` in a line.
+
+    Return no line without one, or if the two means are equal to as many digits as are known.
+    """
     found = best["preferred"]
     if found is None:
         return []
     mean, here = (format_estimate(each["mean"], best["std"]) for each in (found, best))
+    if mean == here:
+        return []
     return [
         f"more is expected at the setting of query {found['query']} ({mean}) than at the "
         f"recommended one ({here}) where several models are averaged; recommended is the best of "

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from scipy.special import ndtr, ndtri
+
 from skgpb import defaults
 from skgpb.lab.experiments.answers import AnswerRange, is_percent
 from skgpb.lab.experiments.plan import outcome_limits
@@ -43,8 +45,8 @@ class Outlook:
         Expected improvement of the recommendation by ``TRIES`` more experiments; None over regions,
         and with several goals.
     room : float or None
-        Distance from the predicted mean of the recommendation to the best end of the range of
-        answers; None if that end is open.
+        Bound on the distance from the recommendation to the best end of the range of answers, with
+        the same confidence; None if that end is open.
     end : float or None
         The best end of the range of answers.
     scatter : float
@@ -88,7 +90,7 @@ class Outlook:
             mean, std = (float(x[0]) for x in optimizer.predict_query([best], return_std=True))
             room = mean - end if downwards else end - mean
             # Far beyond its end the range is wrong, and says nothing.
-            room = None if room < -BAND * std else max(0.0, room)
+            room = None if room < -BAND * std else distance_from_end(room, std, confidence)
         gap = gain = None
         is_known = not learned or not interval_caveat(answers, optimizer)
         keeps_limits, has_goals = None, bool(getattr(optimizer.run_.params, "goals", None))
@@ -122,6 +124,25 @@ class Outlook:
         if self.gap is not None and least is not None:
             return self.gap <= within and n_answers >= least
         return self.gain is not None and self.gain <= within and n_answers >= FEWEST_ANSWERS
+
+
+def distance_from_end(mean: float, std: float, confidence: float) -> float:
+    """Return a bound on how far f is from the end of a range, by its posterior within the range.
+
+    The mean may be at the end, or beyond it, by chance: f is then not known to be there.
+
+    Parameters
+    ----------
+    mean : float
+        Posterior mean of the distance, below zero beyond the end.
+    std : float
+    confidence : float
+        Probability that the bound holds.
+    """
+    if std == 0.0:
+        return max(0.0, mean)
+    beyond = (1.0 - confidence) * ndtr(mean / std)
+    return mean - std * float(ndtri(beyond))
 
 
 def interval_caveat(answers: Sequence[float], optimizer: Any) -> str:
@@ -190,20 +211,20 @@ def _gap_sentences(
     results = f"{n_answers} result{'' if n_answers == 1 else 's'}"
     settings = f"{n_sides} setting{'' if n_sides == 1 else 's'}"
     beyond = f"no average result is beyond {format_value(outlook.end)}" if room is not None else ""
+    sure = f"({100.0 * confidence:g} % sure)"
     if not outlook.is_known:
         do = "result does" if n_answers == 1 else "results do"
         yield f"{n_answers} {do} not show how much better another setting may be."
         if room is not None:
-            yield f"Nothing is better by more than {room:.3g}{unit}: {beyond}."
+            yield f"Nothing is better by more than {room:.3g}{unit} {sure}: {beyond}."
         return
     if outlook.keeps_limits is False:
         yield f"No setting is known to keep all limits with {100.0 * defaults.SURE:g} % or more."
         return
     other = "Another setting" + (" within all limits" if outlook.keeps_limits else "")
     if gap is not None and gap == room:
-        yield f"{other} could still be better by up to {room:.3g}{unit}: {beyond}."
+        yield f"{other} could still be better by up to {room:.3g}{unit} {sure}: {beyond}."
     elif gap is not None:
-        sure = f"({100.0 * confidence:g} % sure)"
         over = f", {outlook.averages}," if outlook.averages else ""
         yield f"{other} could still be better by up to {gap:.3g}{unit}{over} {sure}."
     if outlook.gain is not None:
@@ -223,7 +244,7 @@ def _gap_sentences(
     if gap is None:
         yield f"With {settings} something much better may always lie where nothing was tried."
         if room is not None:
-            yield f"But nothing is better by more than {room:.3g}{unit}: {beyond}."
+            yield f"But nothing is better by more than {room:.3g}{unit} {sure}: {beyond}."
 
 
 def _advice(

@@ -190,6 +190,7 @@ def test_more_that_is_expected_elsewhere_is_said(tmp_path):
     assert means.max() > best["mean"]
     assert best["preferred"]["query"] == int(means.argmax()) + 1
     assert best["preferred"]["mean"] == pytest.approx(means.max())
-    assert describe_preferred_query(best)[0].startswith(
+    # To fewer digits both means are the same.
+    assert describe_preferred_query(best | {"std": 1e-6})[0].startswith(
         "more is expected at the setting of query 3 ("
     )

@@ -3,7 +3,9 @@
 import itertools
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 from skgpb.lab.experiments import stopping
 from skgpb.lab.experiments.stopping import Outlook, verdict
@@ -33,7 +35,7 @@ def test_sentences_fit_the_numbers(learned, n_sides):
         assert (results in why) == (assumed or early)
         assert ("may always lie where nothing was tried" in why) == (gap is None)
         capped = gap is not None and gap == room
-        assert ("(90 % sure)" in why) == (gap is not None and not capped)
+        assert ("(90 % sure)" in why) == (gap is not None or room is not None)
         assert ("no average result is beyond 100" in why) == (capped or (gap is None and room == 3))
         assert ("Ten more results are expected" in why) == (gain is not None)
         assert ("by less than 0.05 mm" in why) == (gain == 0.01)
@@ -56,7 +58,7 @@ def test_before_results_vary_nothing_is_known(room, n):
     why = verdict(outlook, n, 2, 1.0, 0.9)["why"]
     does = "result does" if n == 1 else "results do"
     assert why.startswith(f"{n} {does} not show how much better another setting may be.")
-    assert ("Nothing is better by more than 3:" in why) == (room is not None)
+    assert ("Nothing is better by more than 3 (90 % sure):" in why) == (room is not None)
     assert why.endswith("So go on.")
     if room is not None:
         assert verdict(outlook, n, 2, 5.0, 0.9)["enough"]
@@ -110,13 +112,25 @@ def test_an_outlook_reaches_no_further_than_the_range_of_answers(
         found = Outlook.of(Fake(), answers, n_sides, ends, 0.9)
         is_known = not learns or answers == [1, 2, 3, 4]
         # An end that the prediction contradicts counts as open.
-        room = None if beyond in (None, -3.0) else max(beyond, 0.0)
+        # Averages beyond the end do not exist: a tenth of the others is further from it.
+        room = None if beyond in (None, -3.0) else beyond + norm.isf(0.1 * norm.cdf(beyond))
         most = 1e9 if room is None else room
         says = is_known and keeps_limits is not False
         gap = min(7.0, most) if says and (not learns or n_sides == 2) else None
         gain = min(3.0, most) if says and is_search else None
         known = gap, gain, room, end, 2.0, learns, is_known, keeps_limits, Fake._gap_averages()
-        assert found == Outlook(*known)
+        assert found == Outlook(*(pytest.approx(x) if type(x) is float else x for x in known))
+
+
+@pytest.mark.parametrize("mean", [-3.0, -1.0, 0.0, 2.0, 9.0])
+def test_the_end_of_a_range_is_as_far_as_said_at_most_as_often_as_said(mean):
+    drawn = np.random.default_rng(0).normal(mean, 2.0, 400_000)
+    kept = drawn[drawn >= 0.0]
+    for confidence in (0.5, 0.9):
+        bound = stopping.distance_from_end(mean, 2.0, confidence)
+        error = 4.0 * (confidence * (1.0 - confidence) / len(kept)) ** 0.5
+        assert np.mean(kept <= bound) == pytest.approx(confidence, abs=error)
+    assert stopping.distance_from_end(mean, 0.0, 0.9) == max(0.0, mean)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
