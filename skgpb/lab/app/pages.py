@@ -570,6 +570,7 @@ class Pages:
             best = run.best["params"].values()
             form.typed = {f"side{i}": format_value(value) for i, value in enumerate(best)}
         values["of_limits"] = [] if found is None else describe_outcomes(found)
+        values["scatter"] = "" if found is None else views.describe_scatter(found)
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:

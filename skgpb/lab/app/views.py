@@ -21,6 +21,7 @@ from skgpb.lab.experiments.judge import (
     describe_preferred_query,
     describe_surprise,
     limits_remark,
+    scatter_interval,
 )
 from skgpb.lab.experiments.limits import describe_limit, parse_arithmetic, required_measurements
 from skgpb.lab.experiments.plan import outcome_limits
@@ -231,22 +232,28 @@ def _format_params(params: dict[str, Any]) -> str:
     return ", ".join(f"{name} {format_value(value)}" for name, value in params.items())
 
 
+def describe_scatter(found: dict[str, Any]) -> str:
+    """Describe how much repeated results scatter; empty if they do not."""
+    scatter = found["scatter"]
+    if scatter is None:
+        return "How much repeated results scatter is not known: nothing was repeated yet"
+    if not scatter:
+        return ""
+    kind = f"standard deviation{scatter_interval(found)}"
+    return f"Repeated results scatter by about {scatter:.2g} around their average ({kind})"
+
+
 def _about(best: dict[str, Any], block: str) -> str:
     """Describe the answers behind the recommendation: number, best one, noise, caveats."""
     answered = best["best_answer"]
-    n, scatter = best["n_answers"], best["scatter"]
+    n = best["n_answers"]
     about = (
         f"From {n} result{'' if n == 1 else 's'}. The best single one "
         f"{limits_remark(best)}is "
         f"{format_value(answered['answer'])}, of experiment {answered['query']}"
     )
-    if scatter is None:
-        about += ". How much repeated results scatter is not known: nothing was repeated yet"
-    elif scatter:
-        about += (
-            f". Repeated results scatter by about {scatter:.2g} around their average (standard "
-            "deviation)"
-        )
+    if scatter := describe_scatter(best):
+        about += f". {scatter}"
     if best["between_blocks"] is not None:
         about += (
             f". Results shift by about {best['between_blocks']:.2g} from one {block} to another; "

@@ -40,6 +40,7 @@ from skgpb.lab.experiments.judge import (
     describe_preferred_query,
     describe_surprise,
     limits_remark,
+    scatter_interval,
 )
 from skgpb.lab.experiments.limits import describe_limit
 from skgpb.lab.experiments.listed import ENDING, experiments_in
@@ -565,7 +566,7 @@ def _expect(arguments: argparse.Namespace) -> Output:
     unit = f" {status['unit']}" if status["unit"] else ""
     lines = [
         f"{status['answer'] or 'answer'} there: {_format_prediction(found, unit)}",
-        _describe_scatter(found["scatter"], unit),
+        _describe_scatter(found, unit),
         *describe_outcomes(found),
     ]
     if not found["possible"]:
@@ -720,7 +721,7 @@ def _best(arguments: argparse.Namespace) -> Output:
         *_setting(best["params"]),
         f"{status['answer'] or 'answer'} there: {_format_prediction(best, unit)}",
         *([best["beware"]] if best["beware"] else []),
-        _describe_scatter(best["scatter"], unit),
+        _describe_scatter(best, unit),
         *_block_shift(status, best, unit),
         *describe_preferred_query(best),
         *describe_outcomes(best),
@@ -839,11 +840,12 @@ def _notes_line(entry: dict[str, Any]) -> list[str]:
     return [text] if text else []
 
 
-def _describe_scatter(scatter: float | None, unit: str) -> str:
+def _describe_scatter(found: dict[str, Any], unit: str) -> str:
     """Write by how much repeated answers differ."""
-    if scatter is None:
+    if found["scatter"] is None:
         return "how much repeated answers scatter is not known: nothing was repeated yet"
-    return f"repeated answers scatter by {format_value(scatter, 3)}{unit} (standard deviation)"
+    size = f"{format_value(found['scatter'], 3)}{unit}"
+    return f"repeated answers scatter by {size} (standard deviation{scatter_interval(found)})"
 
 
 def _goal(status: dict[str, Any]) -> str:

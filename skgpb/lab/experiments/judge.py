@@ -14,6 +14,7 @@ from math import exp, log, prod, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.stats import chi2
 from sklearn.exceptions import NotFittedError
 
 from skgpb import defaults
@@ -84,7 +85,8 @@ class Judge:
             and ``mean``, None if there is none; ``noise``, the standard deviation of what the model
             takes for noise in an answer, given or learned; ``scatter``, the standard deviation of
             repeated answers, given or of the repeats, None if nothing was repeated;
-            ``between_blocks``, the standard deviation of the shifts of
+            ``scatter_95``, its interval by their number, a pair, None if ``scatter`` is given or
+            None; ``between_blocks``, the standard deviation of the shifts of
             blocks, None without blocks; ``n_answers``; ``best_answer``, the entry of the history
             with the best answer, preferably within all limits;
             ``goals`` and ``outcomes``, the predictions of goals and of outcomes with a limit, see
@@ -183,7 +185,7 @@ class Judge:
         -------
         expected : dict
             ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
-            ``interval_95``; ``noise`` and ``scatter``, as in :meth:`best`;
+            ``interval_95``; ``noise``, ``scatter`` and ``scatter_95``, as in :meth:`best`;
             ``possible``, whether the setting satisfies all constraints; ``violates``, the
             constraints that it violates; ``goals``, a list of dicts with ``name``, ``mean`` and
             ``std`` of each goal but the first; ``outcomes``, a list of dicts with ``name``,
@@ -424,7 +426,7 @@ class Judge:
             "std": std,
             "interval_95": numbers[1:],
             "noise": sqrt(self._optimizer.alpha_),
-            "scatter": self._scatter(),
+            **self._scatter(),
         }
 
     def _within_range(self, number: float) -> float:
@@ -433,17 +435,21 @@ class Judge:
         number = number if low is None else max(number, low)
         return number if high is None else min(number, high)
 
-    def _scatter(self) -> float | None:
-        """Return the standard deviation of repeated answers; None if nothing was repeated.
+    def _scatter(self) -> dict[str, Any]:
+        """Return the items ``scatter`` and ``scatter_95`` of :meth:`best`.
 
         What the model takes for noise may be roughness of f while nothing is repeated.
         """
         if self._optimizer.alpha is not None:
-            return sqrt(self._optimizer.alpha)
+            return {"scatter": sqrt(self._optimizer.alpha), "scatter_95": None}
         repeated = self.replicates()
+        if not repeated:
+            return {"scatter": None, "scatter_95": None}
         free = [len(each["answers"]) - 1 for each in repeated]
-        squares = [n * each["spread"] ** 2 for n, each in zip(free, repeated, strict=True)]
-        return sqrt(sum(squares) / sum(free)) if repeated else None
+        n = sum(free)
+        total = sum(m * each["spread"] ** 2 for m, each in zip(free, repeated, strict=True))
+        ends = [sqrt(total / float(chi2.isf(p, n))) for p in (0.025, 0.975)]
+        return {"scatter": sqrt(total / n), "scatter_95": ends}
 
     def _outcomes(self, setting: dict[str, Any]) -> dict[str, Any]:
         """Return the items ``goals``, ``outcomes`` and ``within_limits`` of :meth:`expect`."""
@@ -528,6 +534,15 @@ def answer_remark(entry: Mapping[str, Any]) -> str:
         return ""
     is_known = entry["within_limits"] is not None
     return ", beyond a limit" if is_known else ", not every limit measured"
+
+
+def scatter_interval(found: Mapping[str, Any]) -> str:
+    """Return the interval of the scatter of repeats as text; empty if there is none."""
+    ends = found["scatter_95"]
+    if ends is None or not found["scatter"]:
+        return ""
+    low, high = (format_value(end, 2) for end in ends)
+    return f", 95 %: {low} to {high}"
 
 
 def describe_preferred_query(best: Mapping[str, Any]) -> list[str]:

@@ -252,6 +252,7 @@ def test_what_is_wrong_is_said_in_the_words_of_the_page(path):
     )
     text = html.unescape(window.open("/expect?side0=60&side1=A"))
     assert "These settings break a rule: heat <= 50." in text
+    assert "How much repeated results scatter is not known: nothing was repeated yet." in text
     assert "Repeat this experiment to see how much results scatter." in window.open("/correct/1")
 
 

@@ -178,6 +178,7 @@ def test_keys_of_every_object(path, call, tmp_path):
     assert (told["told"][0]["answer"], told["told"][0]["noise"]) == (-0.0015, 0.25)
     best = {"params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"}
     best |= {"goals", "outcomes", "within_limits", "between_blocks", "preferred", "scatter"}
+    best |= {"scatter_95"}
     assert set(call("best", path)) == best == set(told["best"])
     assert call("plot", path) == {"picture": str(tmp_path / "run.png")}
     assert (tmp_path / "run.png").stat().st_size > 10_000

@@ -22,7 +22,7 @@ from skgpb.lab.cli.arguments import UsageError
 from skgpb.lab.cli.experiment_picture import draw_experiment
 from skgpb.lab.experiments import Experiment
 from skgpb.lab.experiments.campaigns import Campaigns
-from skgpb.lab.experiments.judge import describe_outcomes
+from skgpb.lab.experiments.judge import describe_outcomes, scatter_interval
 from skgpb.lab.experiments.sides import format_estimate, format_value
 
 pytestmark = pytest.mark.one_in(3)
@@ -166,7 +166,8 @@ def test_best_has_all_that_is_known_of_the_recommendation(run, call):
     assert lines[3] == f"loss there: {estimate(best, ' %')}"
     rest = lines[4 + bool(best["beware"]) :]
     assert rest[0] == (
-        f"repeated answers scatter by {format_value(best['scatter'], 3)} % (standard deviation)"
+        f"repeated answers scatter by {format_value(best['scatter'], 3)} % (standard deviation"
+        f"{scatter_interval(best)})"
     )
     assert rest[1] == (
         f"answers shift by {format_value(best['between_blocks'], 3)} % from one batch to another "
@@ -200,7 +201,7 @@ def test_expect_names_the_rules_that_a_setting_breaks(run, call):
         assert call("expect", run.path, "--at", f"heat={heat}", "acid=A")[0] == [
             f"loss there: {estimate(found, ' %')}",
             f"repeated answers scatter by {format_value(found['scatter'], 3)} % "
-            "(standard deviation)",
+            f"(standard deviation{scatter_interval(found)})",
             *describe_outcomes(found),
             *(f"this setting breaks a rule: {rule}" for rule in broken),
         ]

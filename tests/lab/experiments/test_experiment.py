@@ -365,6 +365,7 @@ def test_everything_is_json_with_documented_keys(run):
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "beware", "noise", "n_answers", "best_answer"),
         *("goals", "outcomes", "within_limits", "between_blocks", "preferred", "scatter"),
+        "scatter_95",
     }
     assert status["sides"] == [
         {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},
@@ -1055,10 +1056,16 @@ def test_scatter_is_that_of_repeats_or_as_it_is_given(tmp_path):
         run.tell(value, at={"x": 0.5, "kind": "B"})
     run.tell(1.0, at={"x": 0.0, "kind": "A"})  # once more; the first answer there was 0
     # Three degrees of freedom: 2 * 2**2 of three answers, and 0.5 of two.
-    assert_allclose(run.best()["scatter"], np.sqrt((2 * 4.0 + 0.5) / 3))
+    best = run.best()
+    assert_allclose(best["scatter"], np.sqrt((2 * 4.0 + 0.5) / 3))
+    # An end is a standard deviation with which so small, or large, a scatter has 2.5 %.
+    drawn = np.random.default_rng(0).normal(size=(200_000, 3))
+    drawn = np.sqrt((drawn**2).mean(axis=1))
+    for end, smaller in zip(best["scatter_95"], (0.975, 0.025), strict=True):
+        assert np.mean(drawn * end < best["scatter"]) == pytest.approx(smaller, abs=0.0015)
     given = Experiment.create(tmp_path / "given.skgpb", {"x": (0, 1)}, noise=0.25)
     given.tell(1.0, at={"x": 0.5})
-    assert given.best()["scatter"] == 0.25
+    assert given.best()["scatter"] == 0.25 and given.best()["scatter_95"] is None
 
 
 def earlier_table(path, n=40):
