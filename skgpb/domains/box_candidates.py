@@ -291,8 +291,9 @@ class BoxCandidates(ArmSet):
             places[moved] = np.nan
             # Hardly any candidate shares a coordinate with a centre at another place.
             rows, which = np.nonzero(places[:, :1] == centers[:, 0])
-            known = which[(places[rows] == centers[which]).all(axis=1)]
-            new = np.delete(centers, known, axis=0)[:n_moved]
+            is_new = np.ones(len(centers), dtype=bool)
+            is_new[which[(places[rows] == centers[which]).all(axis=1)]] = False
+            new = centers[is_new][:n_moved]
         if self.space is not None and self.space.feasible is not None:
             around = self.space.feasible.around(centers, n_moved - len(new), rng)
         elif self.space is not None:

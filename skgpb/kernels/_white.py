@@ -6,7 +6,7 @@ covariance of a point and a copy of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from sklearn.gaussian_process.kernels import (
@@ -34,12 +34,21 @@ def _contains(kernel: Kernel, kind: type[Kernel]) -> bool:
     return isinstance(kernel, kind) or any(_contains(part, kind) for part in inside)
 
 
-def variances(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """Return ``kernel.diag(X)``, from blocks if scikit-learn evaluates it point by point."""
+def diagonal_of(kernel: Kernel) -> Callable[[np.ndarray], np.ndarray]:
+    """Return ``kernel.diag``, by blocks if scikit-learn evaluates it point by point."""
     if not _contains(kernel, PairwiseKernel):
-        return kernel.diag(X)
-    parts = [np.diag(kernel(block)) for block in diagonal_blocks(X)]
-    return np.concatenate([np.zeros(0), *parts])
+        return kernel.diag
+
+    def by_blocks(X: np.ndarray) -> np.ndarray:
+        parts = [np.diag(kernel(block)) for block in diagonal_blocks(X)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    return by_blocks
+
+
+def variances(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Return the variances (n,) of f at points, see :func:`diagonal_of`."""
+    return diagonal_of(kernel)(X)
 
 
 def diagonal_blocks(X: np.ndarray) -> Iterator[np.ndarray]:

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product
 
 from skgpb.kernels._random_effect import of_f
-from skgpb.kernels._white import contains_white_noise, noise_of_points, variances
+from skgpb.kernels._white import contains_white_noise, diagonal_of, noise_of_points
 from skgpb.utils.validation import box_around
 
 #: Rounding: domains this many sides away from zero are far: their coordinates lose digits if they
@@ -150,6 +150,10 @@ class PlainEvaluator:
     def _white(self) -> bool:
         return contains_white_noise(self.kernel)
 
+    @cached_property
+    def _diagonal(self) -> Callable[[np.ndarray], np.ndarray]:
+        return diagonal_of(self._base)
+
     def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
         """Return the rows."""
         return rows
@@ -170,7 +174,7 @@ class PlainEvaluator:
 
     def diag(self, E: np.ndarray) -> np.ndarray:
         """Return the variances (n,)."""
-        of_base = variances(self._base, relative(E, self.origin))
+        of_base = self._diagonal(relative(E, self.origin))
         total = np.array(self._times_factor(of_base), dtype=np.float64)
         check_covariances(self.kernel, total, (len(E),))
         return total - self.noise(E) if self._white else total

@@ -526,8 +526,9 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
         """Return the positions of suspect answers; the search repeats their queries."""
         run = self.run_
         n_fitted = run.n_fitted
-        if diagnosis.n_answers - n_fitted != run.n_told:
-            return []  # some answers are several samples, so positions do not correspond
+        # If some answers are several samples, positions do not correspond.
+        if not diagnosis.outliers or diagnosis.n_answers - n_fitted != run.n_told:
+            return []
         places = [s - n_fitted for s in diagnosis.suspects if s >= n_fitted]
         told = run.told_queries() if places else []
         return [place for place in places if self._may_ask(told[place])]

@@ -10,7 +10,9 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import repeat
 from math import nan
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -457,6 +459,10 @@ def apply_set_params(search: Any, named: Collection[str] = ()) -> None:
     """
     run = search.run_
     seen = run.seen
+    own, missing = vars(search), repeat(search)
+    # Fast path: in a round all parameters are the objects of the last call.
+    if not named and all(map(is_, map(own.get, seen, missing), seen.values())):
+        return
     names = [name for name, value in seen.items() if getattr(search, name) is not value]
     if named:
         of_members = not seen.keys() >= set(named)  # names of parameters of members of a list

@@ -1596,6 +1596,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
     def _goal_improvement(
         self, feasibility: Feasibility, expecting: bool = False
     ) -> GoalImprovement | None:
+        if not self._has_goals:
+            return None
         pending = self.run_.evaluating if expecting else []
         goals = self._goals(pending)
         _, answered = self._answered_arms() if goals is not None else ([], [])
@@ -1700,6 +1702,8 @@ class Search(ModelParameters, SetSearch[Arm, Arm]):
 
     def _check_measured(self, told: Sequence[Mapping[str, Any]]) -> None:
         run = self.run_
+        if not (run.params.limits or run.params.goals):
+            return
         limits = checked_limits(run.params.limits)
         for name in limits | checked_goals(run.params.goals):
             # An outcome of None was not measured, and the user knows it.
