@@ -233,14 +233,18 @@ class Exploration:
 
     def beta(self, round: Round) -> float:
         """Return beta_t."""
-        beta, arms = scheduled_beta(round.t, self.regret, self.horizon), self.queries
+        arms, regret = self.queries, self.regret
         if not self.is_learned:
-            return beta
-        many, at_the_end = arms.layout.n_sides >= defaults.MANY_SIDES, self.horizon is None
+            return scheduled_beta(round.t, regret, self.horizon)
+        # Exact answers need no more exploration, and for a while all answers may be exact.
+        if self.horizon is None and self.model.diagnosis.noise != "some":
+            regret = "cumulative"
+        beta = scheduled_beta(round.t, regret, self.horizon)
+        many = self.horizon is None and arms.layout.n_sides >= defaults.MANY_SIDES
         # Some sides are integers or lists.
         if arms.space_of_all is not None and arms.space_of_all.has_lists:
             beta *= defaults.SETTINGS_BETA_FACTOR
-        elif self.regret == "simple" and at_the_end and arms.is_discretization and many:
+        elif regret == "simple" and arms.is_discretization and many:
             beta *= defaults.MANY_SIDES_BETA_FACTOR
         past_known = self.regret == "simple" and arms.is_discretization
         return self._double_beta_until_uncertain(beta, round) if past_known else beta
