@@ -364,11 +364,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Notes
     -----
-    *Exploration.* With ``beta=None``, beta is 2 for ``regret="cumulative"`` and 4 for
-    ``regret="simple"``, or 9 in a box of eight numbers or more; with a ``horizon`` it decreases
-    from round to round. For ``regret="simple"`` some rounds ask the point farthest from all
-    queries, and the last fifth of a horizon the arm of the largest knowledge gradient.
-    :ref:`which-regret` has the rules and their gains.
+    *Exploration.* With ``beta=None``, beta is 2. For ``regret="simple"`` it is 4, or 9 in a box of
+    eight numbers or more, if the noise or the kernel is given, or once two answers to a query have
+    differed. With a ``horizon`` beta decreases from round to round. For ``regret="simple"`` some
+    rounds ask the point farthest from all queries, and the last fifth of a horizon the arm of the
+    largest knowledge gradient. :ref:`which-regret` has the rules and their gains.
     """
 
     beta: Beta | None = None
