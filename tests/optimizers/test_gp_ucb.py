@@ -336,7 +336,7 @@ def test_in_a_box_of_many_numbers_more_is_explored_for_the_end(d, parameters, ex
 def test_for_the_end_more_is_explored_once_answers_to_a_query_have_differed():
     for spread, expected in ((0.0, 2.0), (0.5, 4.0)):
         optimizer = GPUCBOptimizer(bounds=[(0, 1)], regret="simple", random_state=0)
-        for i, x in enumerate(np.linspace(0, 1, 6)):
+        for x in np.linspace(0, 1, 6):
             optimizer.tell([x], np.sin(3 * x))
             assert optimizer.exploration(optimizer.posterior()) == 2.0
         optimizer.tell([x], np.sin(3 * x) + spread)
