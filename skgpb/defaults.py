@@ -93,7 +93,7 @@ N_FEW_POINTS = 4
 
 # -- exploration ------------------------------------------------------------------------------
 
-# beta of GP-UCB without a horizon, for each kind of regret (D-D9).
+# beta of GP-UCB without a horizon; "simple" only if answers have noise (D-D9).
 BETA = {"cumulative": 2.0, "simple": 4.0}
 # Square root of beta in the first round of a horizon; it decreases to 0 at the end (D-D9).
 FIRST_ROOT_OF_BETA = {"cumulative": 3.0, "simple": 4.0}

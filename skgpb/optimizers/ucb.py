@@ -233,14 +233,18 @@ class Exploration:
 
     def beta(self, round: Round) -> float:
         """Return beta_t."""
-        beta, arms = scheduled_beta(round.t, self.regret, self.horizon), self.queries
+        arms, regret = self.queries, self.regret
         if not self.is_learned:
-            return beta
-        many, at_the_end = arms.layout.n_sides >= defaults.MANY_SIDES, self.horizon is None
+            return scheduled_beta(round.t, regret, self.horizon)
+        # Exact answers need no more exploration, and for a while all answers may be exact.
+        if self.horizon is None and self.model.diagnosis.noise != "some":
+            regret = "cumulative"
+        beta = scheduled_beta(round.t, regret, self.horizon)
+        many = self.horizon is None and arms.layout.n_sides >= defaults.MANY_SIDES
         # Some sides are integers or lists.
         if arms.space_of_all is not None and arms.space_of_all.has_lists:
             beta *= defaults.SETTINGS_BETA_FACTOR
-        elif self.regret == "simple" and at_the_end and arms.is_discretization and many:
+        elif regret == "simple" and arms.is_discretization and many:
             beta *= defaults.MANY_SIDES_BETA_FACTOR
         past_known = self.regret == "simple" and arms.is_discretization
         return self._double_beta_until_uncertain(beta, round) if past_known else beta
@@ -252,7 +256,10 @@ class Exploration:
         query counts as answered, as in the posterior.
         """
         mean, std, arms, asked = round.mean, round.std, self.queries.rows, self.asked()
-        known = std < defaults.NEGLIGIBLE * np.ptp(mean)
+        # Answers may be exact before the next refit makes their noise variance small. A repeat that
+        # is to show whether they have noise is another rule's.
+        has_noise = self.model.diagnosis.noise == "some"
+        known = (std < defaults.NEGLIGIBLE * np.ptp(mean)) | (not has_noise)
         near = SAME_SETTING * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
@@ -360,11 +367,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Notes
     -----
-    *Exploration.* With ``beta=None``, beta is 2 for ``regret="cumulative"`` and 4 for
-    ``regret="simple"``, or 9 in a box of eight numbers or more; with a ``horizon`` it decreases
-    from round to round. For ``regret="simple"`` some rounds ask the point farthest from all
-    queries, and the last fifth of a horizon the arm of the largest knowledge gradient.
-    :ref:`which-regret` has the rules and their gains.
+    *Exploration.* With ``beta=None``, beta is 2. For ``regret="simple"`` it is 4, or 9 in a box of
+    eight numbers or more, if the noise or the kernel is given, or once two answers to a query have
+    differed. With a ``horizon`` beta decreases from round to round. For ``regret="simple"`` some
+    rounds ask the point farthest from all queries, and the last fifth of a horizon the arm of the
+    largest knowledge gradient. :ref:`which-regret` has the rules and their gains.
     """
 
     beta: Beta | None = None

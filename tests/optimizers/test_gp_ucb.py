@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 from types import SimpleNamespace
 
@@ -183,8 +184,8 @@ def test_for_a_small_simple_regret_exact_answers_are_not_asked_for_again(at_once
 
 def test_under_noise_nothing_is_known_and_the_bonus_stays(monkeypatch):
     monkeypatch.setattr(defaults, "EXPLORATION_PERIOD", {})
-    simple = asked_of_a_saddle(0.3, 30, regret="simple")
-    assert simple == asked_of_a_saddle(0.3, 30, beta=4.0)
+    simple = asked_of_a_saddle(0.3, 30, alpha=0.09, regret="simple")
+    assert simple == asked_of_a_saddle(0.3, 30, alpha=0.09, beta=4.0)
 
 
 def far(d, n=32, noise=0.1, at_once=1, **parameters):
@@ -313,7 +314,7 @@ def test_if_every_setting_is_known_the_bonus_stays():
     for _ in range(12):
         query = optimizer.ask()
         optimizer.tell(query, float(query.params["n"]))
-    assert optimizer.exploration(optimizer.posterior()) == 12.0  # three times that of numbers
+    assert optimizer.exploration(optimizer.posterior()) == 6.0  # three times that of numbers
 
 
 @pytest.mark.parametrize(
@@ -321,15 +322,26 @@ def test_if_every_setting_is_known_the_bonus_stays():
     [
         (7, {}, 4.0),
         (8, {}, 9.0),
+        (8, {"alpha": None}, 2.0),
         (8, {"regret": "cumulative"}, 2.0),
         (8, {"horizon": 40}, 16.0),
         (8, {"kernel": RBF(0.3)}, 4.0),
     ],
 )
 def test_in_a_box_of_many_numbers_more_is_explored_for_the_end(d, parameters, expected):
-    parameters = {"regret": "simple", **parameters}
+    parameters = {"regret": "simple", "alpha": 0.01, **parameters}
     optimizer = GPUCBOptimizer(bounds=[(0, 1)] * d, random_state=0, **parameters)
     assert optimizer.exploration(optimizer.posterior()) == expected
+
+
+def test_for_the_end_more_is_explored_once_answers_to_a_query_have_differed():
+    for spread, expected in ((0.0, 2.0), (0.5, 4.0)):
+        optimizer = GPUCBOptimizer(bounds=[(0, 1)], regret="simple", random_state=0)
+        for x in np.linspace(0, 1, 6):
+            optimizer.tell([x], np.sin(3 * x))
+            assert optimizer.exploration(optimizer.posterior()) == 2.0
+        optimizer.tell([x], np.sin(3 * x) + spread)
+        assert optimizer.exploration(optimizer.posterior()) == expected
 
 
 def test_beta_is_doubled_until_the_best_setting_by_the_bounds_was_not_asked_or_is_uncertain():
@@ -342,10 +354,13 @@ def test_beta_is_doubled_until_the_best_setting_by_the_bounds_was_not_asked_or_i
         asked = rows[rng.random(30) < 0.7] + 1e-9
         asked[:, -1] += np.where(rng.random(len(asked)) < 0.3, 1.0, 0.0)
         arms = SimpleNamespace(rows=rows)
-        exploration = Exploration("simple", None, True, arms, None, lambda asked=asked: asked, None)
+        model = SimpleNamespace(diagnosis=SimpleNamespace(noise=["some", "none"][d - 1]))
+        asked_rows = partial(np.asarray, asked)
+        exploration = Exploration("simple", None, True, arms, None, asked_rows, model)
         near = 1e-6 * np.ptp(rows, axis=0)
         known = [any(np.all(abs(x - row) <= near) for x in asked) for row in rows]
-        known &= std < defaults.NEGLIGIBLE * np.ptp(mean)
+        if model.diagnosis.noise == "some":
+            known &= std < defaults.NEGLIGIBLE * np.ptp(mean)
         n = next((n for n in range(40) if not known[np.argmax(mean + sqrt(3.0 * 2**n) * std)]), 0)
         round = SimpleNamespace(mean=mean, std=std)
         assert exploration._double_beta_until_uncertain(3.0, round) == 3.0 * 2.0**n
