@@ -37,6 +37,8 @@ GRID_PER_AXIS = 200
 BRANCH_ROUND = 3
 # This ends when each branch has so many answers for each of its numbers (D-H49).
 BRANCH_ANSWERS = 15
+# Standard deviations of the bonus within this branch, at a length scale of its spacing (D-H49).
+BRANCH_BONUS = 3.0
 # One in this number of candidates follows the posterior if the others fill the box (D-D10).
 LOCAL_SHARE = 4
 # One in this number of candidates follows the posterior if sides have separate values (D-H49).

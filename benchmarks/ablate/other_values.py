@@ -23,6 +23,7 @@ OTHER: dict[str, Any] = {
     "GRID_PER_AXIS": 50,
     "BRANCH_ROUND": 6,
     "BRANCH_ANSWERS": 0,
+    "BRANCH_BONUS": 1.0,
     "LOCAL_SHARE": 20,
     "LOCAL_SHARE_OF_SETTINGS": 20,
     "N_CENTERS": 1,

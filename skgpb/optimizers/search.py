@@ -47,12 +47,12 @@ from skgpb.acquisition.improvement import log_own_gain
 from skgpb.domains import Box, Cells, Districts, Fidelities
 from skgpb.domains.arms import Arm, ArmSet, PointsQuery, Query, Region
 from skgpb.domains.cells import SAME_SIZE
-from skgpb.domains.first_design import farthest
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LimitWarning
 from skgpb.kernels._random_effect import of_f
 from skgpb.optimizers import _loop as loop
 from skgpb.optimizers._base import Q, checked_scores
+from skgpb.optimizers._branches import query_of_branch
 from skgpb.optimizers._campaigns import CampaignPosterior, read_campaigns
 from skgpb.optimizers._feasibility import (
     AnswerWithOutcomes,
@@ -386,7 +386,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         return self._seeks_simple_regret or self._has_goals
 
     def _slot_in_neglected_branch(self, free: np.ndarray | None, values: np.ndarray) -> int | None:
-        """Return the slot that fills the branch with the fewest answers best, in some rounds.
+        """Return a slot in the branch with the fewest answers for each number, in some rounds.
 
         A branch, or the numbers beside a level of a list, whose optimum is narrow looks poor until
         it has been searched finely. None in other rounds, with one branch, and if all branches have
@@ -412,7 +412,14 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         if np.isfinite(counts).sum() < 2 or counts[least] >= defaults.BRANCH_ANSWERS:
             return None  # a single branch has no rival
         slots = np.flatnonzero(possible & (here == least))
-        best = farthest(places[slots], known[there == least], self.domain_.bounds)
+        targets = self._model.process.posterior.targets()
+        mine, spread = targets[there[: len(targets)] == least], float(np.std(targets))
+        values = np.zeros(int((there == least).sum()))  # pending queries have the mean
+        if len(mine) and spread > 0.0:
+            values[: len(mine)] = (mine - mine.mean()) / spread
+        best = query_of_branch(
+            places[slots], known[there == least], values, self.domain_.bounds, int(sides[least])
+        )
         return None if best is None else int(slots[best])
 
     def _free_slots(self, n_queries: int) -> np.ndarray | None:
