@@ -56,6 +56,6 @@ def query_of_branch(
     k = kernel(known, points)
     weights = np.linalg.solve(K, k)
     variance = np.maximum(1.0 - (weights * k).sum(axis=0), 0.0)
-    bounds_of_f = values @ weights + defaults.BRANCH_BONUS * np.sqrt(variance)
+    upper = values @ weights + defaults.BRANCH_BONUS * np.sqrt(variance)
     is_new = cdist(points, known).min(axis=1) > SAME
-    return argmax_first(np.where(is_new, bounds_of_f, -np.inf)) if is_new.any() else None
+    return argmax_first(np.where(is_new, upper, -np.inf)) if is_new.any() else None

@@ -414,11 +414,11 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         slots = np.flatnonzero(possible & (here == least))
         targets = self._model.process.posterior.targets()
         mine, spread = targets[there[: len(targets)] == least], float(np.std(targets))
-        values = np.zeros(int((there == least).sum()))  # pending queries have the mean
+        answers = np.zeros(int((there == least).sum()))  # pending queries have the mean
         if len(mine) and spread > 0.0:
-            values[: len(mine)] = (mine - mine.mean()) / spread
+            answers[: len(mine)] = (mine - mine.mean()) / spread
         best = query_of_branch(
-            places[slots], known[there == least], values, self.domain_.bounds, int(sides[least])
+            places[slots], known[there == least], answers, self.domain_.bounds, int(sides[least])
         )
         return None if best is None else int(slots[best])
 
