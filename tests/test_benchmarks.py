@@ -45,6 +45,7 @@ SMALLEST: dict[str, list[str]] = {
         "--answers 12 --noises 5 --windows",
     ],
     "constraints": ["--answers 11", "--suggestions 100"],
+    "desk": ["--names line-5 yes-no-5 lists-20"],
     "earlier_campaigns": ["--kinds one --noises 0"],
     "exact_answers": ["--names bowl"],
     "failures": ["--budget 14 --names bowl"],
