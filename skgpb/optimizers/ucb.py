@@ -221,6 +221,8 @@ class Exploration:
         Function that returns the rows (n, n_columns) of all answered and pending queries.
     model : Model
         The model; its diagnosis says whether answers have noise.
+    has_campaigns : bool, default=False
+        Whether there are earlier campaigns.
     """
 
     regret: Literal["cumulative", "simple"]
@@ -230,14 +232,17 @@ class Exploration:
     targets: ArmSet
     asked: Callable[[], np.ndarray]
     model: Model
+    has_campaigns: bool = False
 
     def beta(self, round: Round) -> float:
         """Return beta_t."""
         arms, regret = self.queries, self.regret
         if not self.is_learned:
             return scheduled_beta(round.t, regret, self.horizon)
-        # Exact answers need no more exploration, and for a while all answers may be exact.
-        if self.horizon is None and self.model.diagnosis.noise != "some":
+        # Exact answers need no more exploration, and for a while all answers may be exact. But an
+        # earlier campaign may agree with them at a local optimum.
+        may_be_exact = self.horizon is None and self.model.diagnosis.noise != "some"
+        if may_be_exact and not self.has_campaigns:
             regret = "cumulative"
         beta = scheduled_beta(round.t, regret, self.horizon)
         many = self.horizon is None and arms.layout.n_sides >= defaults.MANY_SIDES
@@ -368,10 +373,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     Notes
     -----
     *Exploration.* With ``beta=None``, beta is 2. For ``regret="simple"`` it is 4, or 9 in a box of
-    eight numbers or more, if the noise or the kernel is given, or once two answers to a query have
-    differed. With a ``horizon`` beta decreases from round to round. For ``regret="simple"`` some
-    rounds ask the point farthest from all queries, and the last fifth of a horizon the arm of the
-    largest knowledge gradient. :ref:`which-regret` has the rules and their gains.
+    eight numbers or more, if the noise or the kernel is given, with earlier campaigns, or once two
+    answers to a query have differed. With a ``horizon`` beta decreases from round to round. For
+    ``regret="simple"`` some rounds ask the point farthest from all queries, and the last fifth of a
+    horizon the arm of the largest knowledge gradient. :ref:`which-regret` has the rules and their
+    gains.
     """
 
     beta: Beta | None = None
@@ -421,6 +427,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             self.targets_,
             lambda: self._observed_rows_with(run.pending),
             self._model,
+            self._earlier is not None,
         )
 
     @property
