@@ -536,8 +536,7 @@ class IbisTable:
             levels = next(each for each in self.levels if each.name == name)
             others = [each for each in levels.labels if each not in side.among]
             listed = ", ".join(map(self._literal, others))
-            inner = f"{column} NOT IN ({listed})" if others else ""
-            inner = inner or f"{column} IS NOT NULL"
+            inner = f"{column} NOT IN ({listed})" if others else f"{column} IS NOT NULL"
             return f"({inner} OR {column} IS NULL)" if side.missing else inner
         read = self._read(name, side)
         if name not in self._with_nan:
