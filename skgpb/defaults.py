@@ -20,6 +20,8 @@ from __future__ import annotations
 N_INITIAL = 10
 # Number of numeric sides from which on the first query is the middle of the box (D-G6).
 MIDDLE_FIRST = 24
+# Deviations by which another setting must be better than this one to be recommended (D-G6).
+MIDDLE_MARGIN = 1.0
 # Largest distance of neighbours in a first design on the line, in deviations of the blur (D-G8).
 BLUR_SPACING = 2.0
 # Largest size of a first design that is enlarged to keep this distance (D-G8).

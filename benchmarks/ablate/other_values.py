@@ -15,6 +15,7 @@ OTHER: dict[str, Any] = {
     # the first queries
     "N_INITIAL": 4,
     "MIDDLE_FIRST": 1000,
+    "MIDDLE_MARGIN": -inf,
     "BLUR_SPACING": inf,
     "MOST_INITIAL": 10,
     "N_DESIGN_POOL": 256,

@@ -70,6 +70,29 @@ def test_a_search_of_fifty_numbers_ends_no_lower_than_the_middle(f, regret):
     assert f(optimizer.recommend().points[0]) >= f(np.full(50, 0.5))
 
 
+def steep(x):
+    """A slope along every side."""
+    return x.sum() / len(x)
+
+
+@pytest.mark.parametrize(("f", "is_middle"), [(valley, True), (steep, False)])
+def test_the_middle_is_recommended_unless_another_setting_is_better_by_a_deviation(f, is_middle):
+    bounds, rng = np.tile([0.0, 1.0], (D, 1)), np.random.default_rng(3)
+    optimizer = GPUCBOptimizer(bounds=bounds, random_state=3)
+    middle = np.full((1, D), 0.5)
+    noise = 0.3 * np.std([f(x) for x in rng.random((256, D))])
+    for _ in range(40):
+        query = optimizer.ask()
+        optimizer.tell(query, f(query.points[0]) + noise * rng.normal())
+    best = optimizer.recommend().points
+    assert (best == middle).all() == is_middle
+    candidates = np.vstack([middle, optimizer.domain_.rows])
+    mean, cov = optimizer.predict(candidates, return_cov=True)
+    spread = np.sqrt(np.diag(cov) - 2.0 * cov[0] + cov[0, 0])
+    largest = int(mean.argmax())
+    assert (mean[largest] - mean[0] <= 1.1 * spread[largest]) == is_middle
+
+
 def kinds_of_functions(d):
     """Eight functions (n, d) -> (n,) of several kinds with the points where they are largest."""
     rng = np.random.default_rng(d)
