@@ -20,6 +20,8 @@ from __future__ import annotations
 N_INITIAL = 10
 # Number of numeric sides from which on the first query is the middle of the box (D-G6).
 MIDDLE_FIRST = 24
+# Deviations by which another setting must be better than this one to be recommended (D-G6).
+MIDDLE_MARGIN = 1.0
 # Largest distance of neighbours in a first design on the line, in deviations of the blur (D-G8).
 BLUR_SPACING = 2.0
 # Largest size of a first design that is enlarged to keep this distance (D-G8).
@@ -170,7 +172,7 @@ AMPLITUDE_LIMITS = (0.02, 1e3)
 MAIN_EFFECTS = 0.5
 # Standard deviation of the logarithm of the variance of a part of f (D-H25, D-H28, D-H48).
 PART_SPREAD = 1.5
-# Median of the noise variance.
+# Median of the noise variance, also of an earlier campaign in units of the present answers.
 NOISE = 0.05
 # Standard deviation of the logarithm of the noise variance.
 NOISE_SPREAD = 1.5
@@ -351,10 +353,6 @@ MOST_OF_CAMPAIGN = 200
 CAMPAIGN_SHAPES = 6
 # Standard deviation of the logarithm of the variance of f, in units of the present answers.
 CAMPAIGN_AMPLITUDE_SPREAD = 2.0
-# Median of the noise variance, in the same units.
-CAMPAIGN_NOISE = 0.05
-# Standard deviation of the logarithm of this noise variance.
-CAMPAIGN_NOISE_SPREAD = 1.5
 
 # -- tuning of hyperparameters ----------------------------------------------------------------
 

@@ -39,8 +39,8 @@ def test_a_number_is_switched_off_in_worker_processes(tmp_path):
     found = {}
     for n_jobs in (1, 2):
         record = ablate.Record(tmp_path / f"{n_jobs}.csv", "small", n_jobs)
-        for name in ("", "N_INITIAL"):
-            record.of(name, "part", {"game": first_queries}, range(2), lambda game, seed: True)
+        runs = [(name, "game", seed) for name in ("", "N_INITIAL") for seed in range(2)]
+        record.of("part", {"game": first_queries}, runs)
         found[n_jobs] = record.played
     assert found[1] == found[2]
     firsts = {key[0]: values["first"] for key, values in found[2].items()}
@@ -62,7 +62,7 @@ def test_a_number_is_as_before_after_a_game():
 def test_only_games_that_read_a_number_are_played_again(tmp_path):
     games = {"reads": first_queries, "does not": without_reading}
     record = ablate.Record(tmp_path / "played.csv", "small", 1)
-    record.of("", "part", games, range(2), lambda game, seed: True)
+    record.of("part", games, [("", game, seed) for game in games for seed in range(2)])
     found = ablate.differences(record, "N_INITIAL", "part", games, range(2))
     assert [key[3] for key in record.played if key[0]] == ["reads", "reads"]
     np.testing.assert_array_equal(found[:, 0], ablate.OTHER["N_INITIAL"] - defaults.N_INITIAL)
@@ -70,6 +70,26 @@ def test_only_games_that_read_a_number_are_played_again(tmp_path):
     assert ablate.line_of({"part": found}).split()[:2] == ["2", "2"]
     none = ablate.differences(record, "RISK", "part", games, range(2))
     assert ablate.line_of({"part": none}).split() == ["0"] * 4
+
+
+def of_two_numbers(seed):
+    """Six more at the end by one number, two less by another, and noise."""
+    noise = np.random.default_rng(seed).standard_normal(2)
+    return noise[0], 6.0 * (defaults.N_STARTS == 1) - 2.0 * (defaults.RISK == 0.1) + noise[1]
+
+
+def test_many_numbers_together_are_told_apart(tmp_path):
+    record = ablate.Record(tmp_path / "played.csv", "small", 1)
+    names = ["N_STARTS", "RISK", "N_INITIAL"]
+    printed = ablate.together(record, names, {"part": {"game": of_two_numbers}}, range(300))
+    assert {" ".join(key[0].split()) for key in record.played} > {"", "N_STARTS RISK"}
+    found = {line.split()[0]: line.split() for line in printed.splitlines()[2:]}
+    for name, expected in (("N_STARTS", 6.0), ("RISK", -2.0)):
+        mean, error = float(found[name][3]), float(found[name][4].strip("()"))
+        assert error < 0.2
+        assert abs(mean - expected) < 4.0 * error
+    assert found["N_STARTS"][7:11] == ["part,", "log10", "at", "the"]
+    assert found["N_INITIAL"] == ["N_INITIAL", "=", "4", "-", "-"]
 
 
 @pytest.mark.parametrize(

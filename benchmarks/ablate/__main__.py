@@ -1,7 +1,7 @@
 """What a number of default behaviour is worth: runs with it, and with it switched off, in pairs.
 
-    python -m benchmarks.ablate NAME ... [--all] [--list] [--small] [--runs 4] [--seed 0]
-        [--parts suite bbob ...] [--tables FOLDER] [--n-jobs 1] [--output DIR]
+    python -m benchmarks.ablate NAME ... [--all] [--list] [--small] [--together] [--runs 4]
+        [--seed 0] [--parts suite bbob ...] [--tables FOLDER] [--n-jobs 1] [--output DIR]
 
 The numbers are those of ``skgpb/defaults.py``; what each is replaced by is in
 ``benchmarks/ablate/other_values.py``. Every number is measured on the choosing half of the suite,
@@ -15,17 +15,25 @@ games that read it: positive ones say that without the number it is worse. The f
 regret per round in per cent, the second of the log10 of the regret at the end, where nothing else
 is said. Games that never read a number are not played again. Both runs of a pair have one seed and
 noise; but once they differ they are two different runs, so that single differences say little.
+
+``--together`` decides of many numbers with the runs that one would take: in each run every number
+has its other value with a probability of :data:`SHARE`, independently, and a regression over all
+runs tells what each of them changes, on average over the values of the others. Printed are, for
+each number, the changes of the log10 of the regret at the end and of the regret per round, with
+standard errors, over all games that read it, and the parts where a change is more than three
+standard errors.
 """
 
 from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
@@ -47,6 +55,8 @@ from skgpb import defaults
 
 NAMES = tuple(OTHER)
 FIELDS = ("name", "size", "part", "game", "seed", "first", "second", "reads")
+#: Probability with which a number has its other value in a run of many together.
+SHARE = 0.2
 Key = tuple[str, str, str, str, int]
 
 _read: set[str] = set()
@@ -73,24 +83,23 @@ def recorded() -> Iterator[set[str]]:
 
 
 @contextmanager
-def switched(name: str) -> Iterator[None]:
-    """Let a number have its other value in the block; "" for none."""
-    if not name:
-        yield
-        return
-    usual = getattr(defaults, name)
-    setattr(defaults, name, OTHER[name])
+def switched(names: str) -> Iterator[None]:
+    """Let numbers, separated by spaces, have their other values in the block."""
+    usual = {name: getattr(defaults, name) for name in names.split()}
+    for name in usual:
+        setattr(defaults, name, OTHER[name])
     try:
         yield
     finally:
-        setattr(defaults, name, usual)
+        for name, value in usual.items():
+            setattr(defaults, name, value)
 
 
-def play(game: Game, name: str, seed: int) -> dict[str, Any]:
-    """Play a game with a number switched off, in whichever process this is."""
+def play(game: Game, names: str, seed: int) -> dict[str, Any]:
+    """Play a game with numbers switched off, in whichever process this is."""
     quiet()
     warnings.simplefilter("ignore")
-    with threadpool_limits(1), switched(name), recorded() as read:
+    with threadpool_limits(1), switched(names), recorded() as read:
         first, second = game(seed)
         reads = " ".join(sorted(read))
     return {"first": first, "second": second, "reads": reads}
@@ -108,18 +117,12 @@ class Record:
                     key = (row["name"], row["size"], row["part"], row["game"], int(row["seed"]))
                     self.played[key] = row | {n: float(row[n]) for n in ("first", "second")}
 
-    def of(
-        self, name: str, part: str, games: dict[str, Game], seeds: range, wanted: Callable
-    ) -> None:
-        """Play the games that are wanted and not in the file."""
-        keys = [
-            (name, self.size, part, game, seed)
-            for game in games
-            for seed in seeds
-            if wanted(game, seed) and (name, self.size, part, game, seed) not in self.played
-        ]
+    def of(self, part: str, games: dict[str, Game], runs: Sequence[tuple[str, str, int]]) -> None:
+        """Play the runs (numbers, game, seed) that are not in the file."""
+        keys: list[Key] = [(names, self.size, part, game, seed) for names, game, seed in runs]
+        keys = [key for key in keys if key not in self.played]
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(play)(games[game], name, seed) for _, _, _, game, seed in keys
+            delayed(play)(games[game], names, seed) for names, _, _, game, seed in keys
         )
         with self.path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, FIELDS)
@@ -138,15 +141,12 @@ def differences(record: Record, name: str, part: str, games: dict[str, Game], se
         for seed in seeds
     }
 
-    def reads(game: str, seed: int) -> bool:
-        return name in usual[game, seed]["reads"].split()
-
-    record.of(name, part, games, seeds, reads)
+    read = [key for key, found in usual.items() if name in found["reads"].split()]
+    record.of(part, games, [(name, *key) for key in read])
     pairs = [
         [float(record.played[name, record.size, part, *key][m]) - float(usual[key][m]) for m in
          ("first", "second")]
-        for key in usual
-        if reads(*key)
+        for key in read
     ]  # fmt: skip
     return np.array(pairs).reshape(-1, 2)
 
@@ -184,6 +184,80 @@ def line_of(found: dict[str, np.ndarray]) -> str:
     return f"{len(every):>5} {changed:>8} {worse:>6} {better:>7}  {said}".rstrip()
 
 
+def drawn(names: Sequence[str], part: str, game: str, seed: int) -> str:
+    """Numbers that have their other values in a run of many together."""
+    rng = np.random.default_rng([seed, crc32(f"{part} {game}".encode())])
+    return " ".join(name for name in names if rng.random() < SHARE)
+
+
+def changes(
+    record: Record, names: Sequence[str], parts: dict[str, dict[str, Game]], seeds: range, m: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the other value of each number changes in a measure, and standard errors; nan if unread.
+
+    Least squares with a constant for each game, whose runs weigh by the inverse of their variance.
+    """
+    X, y, n_constants = [], [], 0
+    for part, games in parts.items():
+        for game in games:
+            keys = [(drawn(names, part, game, s), record.size, part, game, s) for s in seeds]
+            found = np.array([float(record.played[key][m]) for key in keys])
+            if (scale := found.std()) == 0.0:
+                continue
+            read = set(" ".join(str(record.played[key]["reads"]) for key in keys).split())
+            other = np.array([[n in read and n in key[0].split() for n in names] for key in keys])
+            X.append((other - other.mean(axis=0)) / scale)
+            y.append((found - found.mean()) / scale)
+            n_constants += 1
+    mean, error = np.full((2, len(names)), np.nan)
+    if not X:
+        return mean, error
+    A, b = np.concatenate(X), np.concatenate(y)
+    used = A.any(axis=0)
+    inverse = np.linalg.pinv(A[:, used].T @ A[:, used])
+    mean[used] = inverse @ (A[:, used].T @ b)
+    left = b - A[:, used] @ mean[used]
+    freedom = len(b) - n_constants - int(used.sum())
+    if freedom > 0:
+        error[used] = np.sqrt(left @ left / freedom * np.diag(inverse))
+    return mean, error
+
+
+def together(
+    record: Record, names: Sequence[str], parts: dict[str, dict[str, Game]], seeds: range
+) -> str:
+    """Play runs with many numbers switched off at once, and return a table of what each changes."""
+    for part, games in parts.items():
+        runs = [(drawn(names, part, game, s), game, s) for game in games for s in seeds]
+        record.of(part, games, runs)
+    kinds = {part: MEASURES.get(part, (PER_ROUND, AT_THE_END)) for part in parts}
+    in_all = [
+        changes(record, names, {p: g for p, g in parts.items() if kinds[p][i] == kind}, seeds, m)
+        for i, kind, m in ((1, AT_THE_END, "second"), (0, PER_ROUND, "first"))
+    ]
+    far: dict[str, list[str]] = {name: [] for name in names}
+    for part, games in parts.items():
+        for kind, m in zip(kinds[part], ("first", "second"), strict=True):
+            for name, mean, error in zip(
+                names, *changes(record, names, {part: games}, seeds, m), strict=True
+            ):
+                if abs(mean) > 3.0 * error:
+                    far[name].append(f"{part}, {kind} {estimate(mean, error, 2)}")
+    width = max(len(f"{name} = {OTHER[name]!r}") for name in names)
+    lines = [
+        f"What other values change, {len(seeds)} runs of each game, seed {seeds[0]}",
+        f"{'':<{width}}  log10 at the end    per round, %  beyond three errors",
+    ]
+    for i, name in enumerate(names):
+        cells = [
+            "-" if np.isnan(error[i]) else estimate(mean[i], error[i], digits)
+            for (mean, error), digits in zip(in_all, (3, 2), strict=True)
+        ]
+        label = f"{name} = {OTHER[name]!r}"
+        lines.append(f"{label:<{width}}  {cells[0]:>16}  {cells[1]:>14}  {'; '.join(far[name])}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Play what is missing, and print a table for each number."""
     parser = argument_parser("ablate", __doc__, 4, n_jobs=True)
@@ -191,6 +265,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--all", action="store_true", help="all of them, with a table at the end")
     parser.add_argument("--list", action="store_true", help="print them, and play nothing")
     parser.add_argument("--small", action="store_true", help="fewer and shorter games")
+    parser.add_argument("--together", action="store_true", help="switch many off in each run")
     parser.add_argument("--parts", nargs="+", metavar="PART", help="instead of all of them")
     parser.add_argument("--tables", type=Path, help="folder of the tables of reactions")
     options = parser.parse_args(arguments)
@@ -218,8 +293,11 @@ def main(arguments: list[str] | None = None) -> None:
     seeds = range(options.seed, options.seed + options.runs)
     path = options.output / "ablate.csv"
     record = Record(path, "small" if options.small else "full", options.n_jobs)
+    if options.together:
+        print(f"{together(record, names, parts, seeds)}\n\nWritten: {path}")
+        return
     for part, games in parts.items():
-        record.of("", part, games, seeds, lambda game, seed: True)
+        record.of(part, games, [("", game, seed) for game in games for seed in seeds])
     said = []
     for name in names:
         found = {p: differences(record, name, p, games, seeds) for p, games in parts.items()}

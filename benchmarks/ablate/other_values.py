@@ -15,6 +15,7 @@ OTHER: dict[str, Any] = {
     # the first queries
     "N_INITIAL": 4,
     "MIDDLE_FIRST": 1000,
+    "MIDDLE_MARGIN": -inf,
     "BLUR_SPACING": inf,
     "MOST_INITIAL": 10,
     "N_DESIGN_POOL": 256,
@@ -171,8 +172,6 @@ OTHER: dict[str, Any] = {
     "MOST_OF_CAMPAIGN": 20,
     "CAMPAIGN_SHAPES": 1,
     "CAMPAIGN_AMPLITUDE_SPREAD": 4.0,
-    "CAMPAIGN_NOISE": 0.1,
-    "CAMPAIGN_NOISE_SPREAD": 3.0,
     # tuning of hyperparameters
     "SCORE_LEAST_NOISE": 0.1,
     "FOLDS_FROM": 10,

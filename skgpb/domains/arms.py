@@ -759,6 +759,11 @@ class ArmSet:
     # -- members that move ------------------------------------------------------------------
 
     @property
+    def middle(self) -> np.ndarray | None:
+        """Row (1, n_columns) of a query at which the first design begins, in many dimensions."""
+        return None
+
+    @property
     def follows(self) -> bool:
         """True if some members follow the posterior."""
         return False

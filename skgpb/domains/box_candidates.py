@@ -92,6 +92,14 @@ class BoxCandidates(ArmSet):
         return self.adaptive
 
     @property
+    def middle(self) -> np.ndarray | None:
+        """Row (1, n_columns) of the middle of many numbers, without contexts; otherwise None."""
+        has_lists = self.space is not None and self.space.has_lists
+        if len(self.bounds) < defaults.MIDDLE_FIRST or has_lists:
+            return None
+        return self._rows_at(self._settable(self.bounds.mean(axis=1)[np.newaxis]))
+
+    @property
     def n_cost_groups(self) -> int:
         """One: the points of a box change."""
         return 1
@@ -126,8 +134,7 @@ class BoxCandidates(ArmSet):
                 places = self.space.feasible.design(*of)
             else:
                 points = first_points(self.bounds, *of)
-                has_lists = self.space is not None and self.space.has_lists
-                if len(self.bounds) >= defaults.MIDDLE_FIRST and not has_lists:
+                if self.middle is not None:
                     # Of many sides a random point is farther from all others than the middle is.
                     points[0] = self.bounds.mean(axis=1)
                 if self.space is not None:

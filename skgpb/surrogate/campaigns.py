@@ -62,7 +62,7 @@ def log_prior_of_variances(levels: np.ndarray) -> np.ndarray:
     of_f = -0.5 * (AMPLITUDES / defaults.CAMPAIGN_AMPLITUDE_SPREAD) ** 2
     if len(levels) == 1:
         return of_f[np.newaxis]
-    gap = (levels - log(defaults.CAMPAIGN_NOISE)) / defaults.CAMPAIGN_NOISE_SPREAD
+    gap = (levels - log(defaults.NOISE)) / defaults.NOISE_SPREAD
     return of_f - 0.5 * gap[:, np.newaxis] ** 2
 
 

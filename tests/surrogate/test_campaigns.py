@@ -43,7 +43,7 @@ def matern(A, B, length):
 
 
 def log_prior(level, amplitude):
-    of_noise = (level - np.log(defaults.CAMPAIGN_NOISE)) / defaults.CAMPAIGN_NOISE_SPREAD
+    of_noise = (level - np.log(defaults.NOISE)) / defaults.NOISE_SPREAD
     return -0.5 * of_noise**2 - 0.5 * (amplitude / defaults.CAMPAIGN_AMPLITUDE_SPREAD) ** 2
 
 
