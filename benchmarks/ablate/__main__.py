@@ -195,31 +195,30 @@ def changes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the other value of each number changes in a measure, and standard errors; nan if unread.
 
-    Least squares with a constant for each game, whose runs weigh by the inverse of their variance.
+    Least squares with a constant for each game; errors are for variances that differ.
     """
     X, y, n_constants = [], [], 0
     for part, games in parts.items():
         for game in games:
             keys = [(drawn(names, part, game, s), record.size, part, game, s) for s in seeds]
             found = np.array([float(record.played[key][m]) for key in keys])
-            if (scale := found.std()) == 0.0:
-                continue
             read = set(" ".join(str(record.played[key]["reads"]) for key in keys).split())
             other = np.array([[n in read and n in key[0].split() for n in names] for key in keys])
-            X.append((other - other.mean(axis=0)) / scale)
-            y.append((found - found.mean()) / scale)
+            X.append(other - other.mean(axis=0))
+            y.append(found - found.mean())
             n_constants += 1
     mean, error = np.full((2, len(names)), np.nan)
     if not X:
         return mean, error
     A, b = np.concatenate(X), np.concatenate(y)
     used = A.any(axis=0)
-    inverse = np.linalg.pinv(A[:, used].T @ A[:, used])
-    mean[used] = inverse @ (A[:, used].T @ b)
-    left = b - A[:, used] @ mean[used]
+    A = A[:, used]
+    inverse = np.linalg.pinv(A.T @ A)
+    mean[used] = inverse @ (A.T @ b)
     freedom = len(b) - n_constants - int(used.sum())
     if freedom > 0:
-        error[used] = np.sqrt(left @ left / freedom * np.diag(inverse))
+        left = (b - A @ mean[used]) * np.sqrt(len(b) / freedom)
+        error[used] = np.sqrt(np.diag(inverse @ (A.T * left**2) @ A @ inverse))
     return mean, error
 
 
