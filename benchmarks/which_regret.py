@@ -4,11 +4,12 @@
         [--functions 10] [--sets exact noisy lists] [--output DIR]
 
 Boxes are all functions of ``benchmarks.suite``, those of many dimensions and models from
-engineering included, with exact answers and with noise of 10 % of the range. Lists are functions of
-``benchmarks.lists``, ``--functions`` of each kind, with exact answers and with noise of 5 %, one
-run with each noise. Regrets are in per cent of the range: that of the recommendation at the end,
-the least of all queries, and their mean. Beside them is the difference from
-``regret="cumulative"``, with its standard error over functions. Rules are chosen on the half
+engineering included, and functions drawn from the laws of ``benchmarks.calibration`` in one to
+eight dimensions, ``--functions`` of each law, with exact answers and with noise of 10 % of the
+range. Lists are functions of ``benchmarks.lists``, ``--functions`` of each kind, with exact answers
+and with noise of 5 %, one run with each noise. Regrets are in per cent of the range: that of the
+recommendation at the end, the least of all queries, and their mean. Beside them is the difference
+from ``regret="cumulative"``, with its standard error over functions. Rules are chosen on the half
 ``choosing``.
 """
 
@@ -22,14 +23,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks._common import argument_parser, estimate, format_table, mean_and_error, write_csv
+from benchmarks.calibration import LAWS
+from benchmarks.calibration import Problem as Law
 from benchmarks.lists import HALVES, KINDS, NOISES, made_up
-from benchmarks.suite.functions import TABLES, Function, function, names
+from benchmarks.suite.functions import TABLES, Function, function, in_range, names
 from skgpb import GPUCBOptimizer
 
 RULES = ("cumulative", "simple")
 #: Noise of the answers in boxes, as a share of the range.
 BOXES = {"exact": 0.0, "noisy": 0.1}
 SETS = (*BOXES, "lists")
+#: Dimensions of the functions drawn from a law, in turn.
+DIMENSIONS = (1, 2, 3, 4, 6, 8)
 MEASURES = ("recommended", "best asked", "per round")
 #: A problem: its sides, the regret of a query as a share of the range, and the noise there.
 Problem = tuple[Any, Callable[[Any], float], Callable[[Any], float]]
@@ -55,6 +60,17 @@ def in_box(f: Function) -> Problem:
     return sides, lambda q: f.regret(q.points[0]), lambda q: f.deviation(q.points[0])
 
 
+def functions(half: str, n: int) -> Iterator[Function]:
+    """Yield the functions of a half in boxes, n of them for each law."""
+    for table in TABLES:
+        yield from map(function, names(half, table))
+    for i, law in enumerate(LAWS):
+        for number in range(HALVES[half], HALVES[half] + n):
+            d = DIMENSIONS[number % len(DIMENSIONS)]
+            drawn = Law(law, d, 0, np.random.default_rng([i, number]))
+            yield Function(f"{law} {number}", law, d, in_range(drawn, d), 0.0)
+
+
 def of_lists(kind: str, number: int, noise: float) -> Problem:
     """Return a made-up function of lists as a problem."""
     f = made_up(kind, number)
@@ -64,10 +80,9 @@ def of_lists(kind: str, number: int, noise: float) -> Problem:
 def problems(sets: list[str], half: str, n: int) -> Iterator[tuple[str, str, Problem]]:
     """Yield the set, the name and the problem of each function of a half, for each noise."""
     noises = {f"{each} boxes": noise for each, noise in BOXES.items() if each in sets}
-    for name in (name for table in TABLES for name in names(half, table) if noises):
-        f = function(name)
+    for f in functions(half, n) if noises else ():
         for label, noise in noises.items():
-            yield label, name, in_box(replace(f, noise=noise))
+            yield label, f.name, in_box(replace(f, noise=noise))
     for kind in KINDS if "lists" in sets else ():
         for number in range(HALVES[half], HALVES[half] + n):
             for noise in NOISES:
