@@ -24,6 +24,8 @@ DIRECTIVES = {
     "cdivision": True,
     # Functions without attributes of their own take less code; signatures are in the docstrings.
     "binding": False,
+    # No object of a compiled class is pickled that does not say how.
+    "auto_pickle": False,
     "embedsignature": True,
     "freethreading_compatible": True,
 }
