@@ -12,9 +12,9 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = Path("skgpb") / "_core"
-# Modules with long loops of their own, in which every optimization counts. The others compile twice
-# as fast with fewer: their loops are in BLAS, or short, or need no more than these.
-LOOPS = ("_additive", "_cells")
+# GCC's options for modules with long loops of their own. The others compile twice as fast with
+# fewer: their loops are in BLAS, or short, or need no more than these.
+LOOPS = {"_additive": ["-O2", "-ftree-vectorize"], "_cells": ["-O3"]}
 
 DIRECTIVES = {
     "language_level": 3,
@@ -24,6 +24,8 @@ DIRECTIVES = {
     "cdivision": True,
     # Functions without attributes of their own take less code; signatures are in the docstrings.
     "binding": False,
+    # Compiled classes are pickled only if they define how.
+    "auto_pickle": False,
     "embedsignature": True,
     "freethreading_compatible": True,
 }
@@ -64,13 +66,13 @@ def write_blas_int() -> None:
 write_blas_int()
 
 if sys.platform == "win32":
-    fast = brief = ["/O2"]
+    LOOPS, brief = {}, ["/O2"]
     compile_args, link_args, libraries = [], [], []
 else:
     # Without debug symbols and with a stripped symbol table a wheel is five times smaller.
     # The compiler decides which helpers of Cython it inlines. Marked inline, they take a quarter
     # more time to compile and a tenth more space, and are no faster.
-    fast, brief = ["-O3"], ["-O1", "-ftree-vectorize", "-fstrict-aliasing"]
+    brief = ["-O1", "-ftree-vectorize", "-fstrict-aliasing"]
     if sys.platform.startswith("linux"):
         # The one of GCC's options above -O1 that loops over functions of distances need: without
         # it they take twice the time, and with -O3 they take as long.
@@ -88,7 +90,7 @@ extensions = [
     Extension(
         f"skgpb._core.{path.stem}",
         [str(path)],
-        extra_compile_args=(fast if path.stem in LOOPS else brief) + compile_args,
+        extra_compile_args=LOOPS.get(path.stem, brief) + compile_args,
         extra_link_args=link_args,
         libraries=libraries,
     )

@@ -4,6 +4,7 @@
 cdef class Posterior:
     cdef readonly Py_ssize_t n       # distinct observed functionals
     cdef readonly Py_ssize_t m       # tracked functionals
+    cdef dict arrays                 # the arrays below but the scratch, by name
     cdef double[:, ::1] L            # (>= n, >= n) lower factor of Q; the rest is scratch
     cdef double[::1] z               # (>= n,) L^-1 y
     cdef double[::1] y               # (>= n,) precision-weighted mean of the answers of each
@@ -27,6 +28,9 @@ cdef class Posterior:
     cdef readonly double clipped     # negative variance beyond rounding; 0 if there was none
     cdef readonly double doubtful    # error of a mean beyond its standard deviation, else 0
 
+    cdef bind(self)
+    cdef resize(self, name, shape)
+    cdef used(self, name)
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=*)
     cdef void part(self, bint overwrites)
     cdef bint is_lent(self)

@@ -56,6 +56,31 @@ the moments or the rows that it reads or changes.
 *The information gain* 1/2 log det(I + K / noise) of all answers, repeats included, grows by
 1/2 log(1 + var(psi) / noise) with each answer. Every update computes both numbers anyway. The gain
 is infinite after an answer without noise.
+
+*The density of answers*, by which hyperparameters are learned, has no tracked functionals. For n
+functionals and q sets of answers about them:
+
+====== ====== ====================================================================
+symbol shape  meaning
+====== ====== ====================================================================
+Q      (n, n) covariance matrix of the answers: of the functionals, plus diag(noise)
+L      (n, n) lower Cholesky factor of Q
+noise  (n,)   noise variances
+Y      (q, n) answers y_1..y_q, one set a row
+W      (q, n) dual coefficients w_k = Q^-1 y_k
+====== ====== ====================================================================
+
+Then, by equations 5.8 and 5.9 of [RW2006]_ summed over k,
+
+    log p = -1/2 sum_k y_k . w_k - q/2 log det(2 pi Q),   d log p / d Q = 1/2 (W' W - q Q^-1).
+
+``condition`` overwrites Q with L, and ``derivative`` overwrites L with the derivative. Both work in
+place, so that there is only one matrix (n, n).
+
+References
+----------
+.. [RW2006] C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning", MIT
+   Press, 2006.
 """
 
 import weakref
@@ -65,7 +90,7 @@ from libc.math cimport INFINITY, M_PI, fabs, isfinite, log, sqrt
 import numpy as np
 
 from skgpb._core._blas cimport (
-    dot, gemm_nt_minus, gemv, potrf_lower, trsm_rows, trsm_rows_trans, trsv_lower,
+    dot, gemm_nt_minus, gemv, potrf_lower, potri_lower, trsm_rows, trsm_rows_trans, trsv_lower,
     trsv_lower_trans, trtri_lower,
 )
 
@@ -94,6 +119,12 @@ cdef double MOVED = 1e-6, DEVIATIONS = 10.0
 cdef double LOWERED = 2.5
 # A repeat that leaves a smaller fraction of a pivot than this cancels half of its digits.
 cdef double SMALLEST_SHARE = 1e-7
+
+# Arrays with an entry for each observed, and for each tracked functional.
+OBSERVED = {"z": np.float64, "y": np.float64, "noise": np.float64, "count": np.intp}
+TRACKED = {"mean": np.float64, "var": np.float64, "upto": np.intp, "columns": np.intp}
+# The arrays of a pickle.
+STATE = ("L", "z", "y", "noise", "count", "V", "mean", "var")
 
 
 cdef Py_ssize_t grown(Py_ssize_t capacity, Py_ssize_t needed) noexcept nogil:
@@ -163,22 +194,36 @@ cdef class Posterior:
     """
 
     def __cinit__(self):
-        self.n = self.m = 0
-        self.repeat_square = self.repeat_log = self.gain = 0.0
-        self.largest = self.lost = self.clipped = self.doubtful = 0.0
-        self.L = np.zeros((0, 0))
-        self.z = np.zeros(0)
-        self.y = np.zeros(0)
-        self.noise = np.zeros(0)
-        self.count = np.zeros(0, dtype=np.intp)
-        self.V = np.zeros((0, 0))
-        self.mean = np.zeros(0)
-        self.var = np.zeros(0)
+        self.arrays = {name: np.zeros((0, 0)) for name in ("L", "V")}
+        for name, dtype in (OBSERVED | TRACKED).items():
+            self.arrays[name] = np.zeros(0, dtype)
+        self.bind()
         self.work = np.zeros(0)
-        self.upto = np.zeros(0, dtype=np.intp)
-        self.columns = np.zeros(0, dtype=np.intp)
-        self.behind = False
-        self.source = self.lease = self.lent = None
+
+    cdef bind(self):
+        """View the arrays, after any of them was replaced."""
+        self.L = self.arrays["L"]
+        self.V = self.arrays["V"]
+        self.z = self.arrays["z"]
+        self.y = self.arrays["y"]
+        self.noise = self.arrays["noise"]
+        self.count = self.arrays["count"]
+        self.mean = self.arrays["mean"]
+        self.var = self.arrays["var"]
+        self.upto = self.arrays["upto"]
+        self.columns = self.arrays["columns"]
+
+    cdef resize(self, name, shape):
+        """Replace an array by a copy with spare entries, without changing the views."""
+        used = self.used(name)
+        array = np.zeros(shape, used.dtype)
+        array[tuple(map(slice, used.shape))] = used
+        self.arrays[name] = array
+
+    cdef used(self, name):
+        """Return an array without its spare entries, as a view."""
+        array = self.arrays[name][: self.n if name == "L" or name in OBSERVED else self.m]
+        return array[:, : self.n] if array.ndim == 2 else array
 
     cdef void part(self, bint overwrites):
         """Copy shared buffers before a write that the other posterior must not see.
@@ -187,8 +232,9 @@ cdef class Posterior:
         With ``overwrites`` the write changes these common rows or columns.
         """
         if (overwrites and self.lease is not None) or self.is_lent():
-            self.L = _resized(self.L, self.n, self.L.shape[0], self.L.shape[1])
-            self.V = _resized(self.V, self.m, self.V.shape[0], self.V.shape[1])
+            for name in ("L", "V"):
+                self.resize(name, self.arrays[name].shape)
+            self.bind()
             self.lease = self.lent = None
 
     cdef bint is_lent(self):
@@ -202,19 +248,16 @@ cdef class Posterior:
             return
         if wider:
             cap_n = n if exactly else grown(cap_n, n)
-            self.L = _resized(self.L, self.n, cap_n, cap_n)
-            self.z = _lengthened(self.z, self.n, cap_n)
-            self.y = _lengthened(self.y, self.n, cap_n)
-            self.noise = _lengthened(self.noise, self.n, cap_n)
-            self.count = _lengthened(self.count, self.n, cap_n)
+            self.resize("L", (cap_n, cap_n))
+            for name in OBSERVED:
+                self.resize(name, cap_n)
             self.lease = self.lent = None
         if taller:
             cap_m = grown(cap_m, m)
-            self.mean = _lengthened(self.mean, self.m, cap_m)
-            self.var = _lengthened(self.var, self.m, cap_m)
-            self.upto = _lengthened(self.upto, self.m, cap_m)
-            self.columns = _lengthened(self.columns, self.m, cap_m)
-        self.V = _resized(self.V, self.m, cap_m, cap_n)
+            for name in TRACKED:
+                self.resize(name, cap_m)
+        self.resize("V", (cap_m, cap_n))
+        self.bind()
         self.work = np.zeros(max(4 * cap_n, cap_m))
 
     cdef double _clip(self, double var) noexcept nogil:
@@ -252,12 +295,12 @@ cdef class Posterior:
     def tracked_mean(self):
         """Return the posterior means of the tracked functionals, a copy of shape (m,)."""
         self.bring(moments=True)
-        return np.array(self.mean[: self.m])
+        return self.used("mean").copy()
 
     def tracked_var(self):
         """Return the noiseless posterior variances of the tracked functionals, a copy (m,)."""
         self.bring(moments=True)
-        return np.array(self.var[: self.m])
+        return self.used("var").copy()
 
     def moments_at(self, Py_ssize_t slot):
         """Return the posterior mean and noiseless variance of one tracked functional."""
@@ -269,27 +312,27 @@ cdef class Posterior:
     def tracked_rows(self):
         """Return the rows L^-1 cov(observed, tracked), a copy of shape (m, n)."""
         self.bring()
-        return np.array(self.V[: self.m, : self.n])
+        return self.used("V").copy()
 
     def factor(self):
         """Return the lower Cholesky factor of Q, a copy of shape (n, n)."""
-        return np.tril(self.L[: self.n, : self.n])
+        return np.tril(self.used("L"))
 
     def targets(self):
         """Return the precision-weighted mean answer of each observed functional, shape (n,)."""
-        return np.array(self.y[: self.n])
+        return self.used("y").copy()
 
     def noises(self):
         """Return the noise variance of each mean answer, shape (n,)."""
-        return np.array(self.noise[: self.n])
+        return self.used("noise").copy()
 
     def counts(self):
         """Return the number of answers merged into each mean answer, shape (n,)."""
-        return np.array(self.count[: self.n])
+        return self.used("count").copy()
 
     def weights(self):
         """Return Q^-1 y, shape (n,): the mean of phi is cov(phi, observed) . weights."""
-        out = np.array(self.z[: self.n])
+        out = self.used("z").copy()
         cdef double[::1] view = out
         if self.n:
             with nogil:
@@ -340,8 +383,8 @@ cdef class Posterior:
 
         The second array, (n - first,) like the first, has the variances of the predicted answers.
         """
-        pivots = np.asarray(self.L)[: self.n, : self.n].diagonal()[first:]
-        return np.asarray(self.z)[first : self.n] * pivots, pivots**2
+        pivots = self.used("L").diagonal()[first:]
+        return self.used("z")[first:] * pivots, pivots**2
 
     def log_marginal_likelihood(self):
         """Return the log density of all answers, repeats included."""
@@ -429,9 +472,9 @@ cdef class Posterior:
         cdef Py_ssize_t start = 0, stop, first, m = self.m, n = self.n
         if not self.behind:
             return
-        columns = np.asarray(self.columns)[:m]
+        columns = self.used("columns")
         late = np.arange(m) if slots is None else np.asarray(slots, dtype=np.intp)
-        late = late[(np.asarray(self.upto)[:m] if moments else columns)[late] < n]
+        late = late[(self.used("upto") if moments else columns)[late] < n]
         late = late[np.argsort(columns[late], kind="stable")]
         ends = columns[late]
         while start < len(late):
@@ -500,7 +543,7 @@ cdef class Posterior:
         self.part(False)
         # A large first block is often the only one.
         self.reserve(self.n + b, self.m, self.n == 0 and b > 8)
-        return np.asarray(self.L)[self.n : self.n + b, : self.n + b]
+        return self.arrays["L"][self.n : self.n + b, : self.n + b]
 
     def append_block(self, const double[::1] diag, const double[::1] noise, const double[::1] y,
                      const double[:, ::1] K_tracked, counts=None):
@@ -760,9 +803,8 @@ cdef class Posterior:
         Return copies (m,) of the posterior means, of the posterior variances, and of the number of
         observed functionals that the two moments of each functional take into account.
         """
-        m = self.m
-        upto = np.array(self.upto[:m]) if self.behind else np.full(m, self.n, dtype=np.intp)
-        return np.array(self.mean[:m]), np.array(self.var[:m]), upto
+        upto = self.used("upto").copy() if self.behind else np.full(self.m, self.n, dtype=np.intp)
+        return self.used("mean").copy(), self.used("var").copy(), upto
 
     def untrack_all(self):
         """Stop tracking all functionals."""
@@ -789,14 +831,11 @@ cdef class Posterior:
             other.__setstate__(self.__getstate__())
             return other
         self.bring()
-        cdef Py_ssize_t cap_n = self.L.shape[0], cap_m = self.V.shape[0]
-        other.n, other.m, other.L, other.V = self.n, self.m, self.L, self.V
-        other.z, other.y = _lengthened(self.z, self.n, cap_n), _lengthened(self.y, self.n, cap_n)
-        other.noise = _lengthened(self.noise, self.n, cap_n)
-        other.count = _lengthened(self.count, self.n, cap_n)
-        other.mean = _lengthened(self.mean, self.m, cap_m)
-        other.var = _lengthened(self.var, self.m, cap_m)
-        other.upto, other.columns = np.zeros((2, cap_m), dtype=np.intp)
+        other.n, other.m = self.n, self.m
+        other.arrays = self.arrays.copy()
+        for name in OBSERVED | TRACKED:
+            other.resize(name, len(self.arrays[name]))
+        other.bind()
         other.work = np.zeros(len(self.work))
         other.repeat_square, other.repeat_log = self.repeat_square, self.repeat_log
         other.gain, other.largest, other.lost = self.gain, self.largest, self.lost
@@ -810,15 +849,10 @@ cdef class Posterior:
         return Posterior, (), self.__getstate__()
 
     def __getstate__(self):
-        cdef Py_ssize_t n = self.n, m = self.m
         self.bring()
-        return {
-            "L": np.array(self.L[:n, :n]), "z": np.array(self.z[:n]), "y": np.array(self.y[:n]),
-            "noise": np.array(self.noise[:n]), "count": np.array(self.count[:n]),
-            "V": np.array(self.V[:m, :n]), "mean": np.array(self.mean[:m]),
-            "var": np.array(self.var[:m]), "repeat_square": self.repeat_square,
-            "repeat_log": self.repeat_log, "gain": self.gain, "largest": self.largest,
-            "lost": self.lost,
+        return {name: self.used(name).copy() for name in STATE} | {
+            "repeat_square": self.repeat_square, "repeat_log": self.repeat_log, "gain": self.gain,
+            "largest": self.largest, "lost": self.lost,
         }
 
     def __setstate__(self, state):
@@ -827,14 +861,8 @@ cdef class Posterior:
         self.behind = False
         self.reserve(n, m)
         self.n, self.m = n, m
-        np.asarray(self.L)[:n, :n] = state["L"]
-        np.asarray(self.z)[:n] = state["z"]
-        np.asarray(self.y)[:n] = state["y"]
-        np.asarray(self.noise)[:n] = state["noise"]
-        np.asarray(self.count)[:n] = state["count"]
-        np.asarray(self.V)[:m, :n] = state["V"]
-        np.asarray(self.mean)[:m] = state["mean"]
-        np.asarray(self.var)[:m] = state["var"]
+        for name in STATE:
+            self.used(name)[...] = state[name]
         self.repeat_square = state["repeat_square"]
         self.repeat_log = state["repeat_log"]
         self.gain = state["gain"]
@@ -842,15 +870,91 @@ cdef class Posterior:
         self.lost = state.get("lost", 0.0)  # older states lack this entry
 
 
-def _lengthened(array, Py_ssize_t used, Py_ssize_t length):
-    out = np.zeros(length, dtype=np.asarray(array).dtype)
-    out[:used] = array[:used]
-    return out
+# ---- density of answers ----
 
 
-def _resized(matrix, Py_ssize_t rows_used, Py_ssize_t rows, Py_ssize_t columns):
-    out = np.zeros((rows, columns))
-    if rows_used:
-        columns_used = min(columns, matrix.shape[1])
-        out[:rows_used, :columns_used] = matrix[:rows_used, :columns_used]
-    return out
+def condition(double[:, ::1] Q, const double[::1] noise, const double[:, ::1] Y):
+    """Return the log density of the answers, and their dual coefficients.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n, n)
+        Covariances of the functionals, without noise. The function reads only the lower triangle,
+        and overwrites it with the Cholesky factor of Q + diag(noise).
+    noise : ndarray of shape (n,)
+        Noise variances.
+    Y : ndarray of shape (q, n)
+        Answers.
+
+    Returns
+    -------
+    value : float
+        The log density; None if Q + diag(noise) is not positive definite.
+    weights : ndarray of shape (q, n)
+        The dual coefficients W.
+    """
+    cdef Py_ssize_t n = Q.shape[0], q = Y.shape[0], i, k
+    cdef double value = -0.5 * q * n * log(2.0 * M_PI), half = 0.0
+    cdef int failed
+    if Q.shape[1] != n or noise.shape[0] != n or Y.shape[1] != n:
+        raise ValueError(f"Q must be ({n}, {n}), noise ({n},), and Y have {n} columns")
+    weights = np.array(Y)
+    if not (n and q):
+        return value, weights
+    cdef double[:, ::1] W = weights
+    with nogil:
+        for i in range(n):
+            Q[i, i] += noise[i]
+        failed = potrf_lower(n, &Q[0, 0], n)
+        if not failed:
+            trsm_rows(q, n, &Q[0, 0], n, &W[0, 0], n)
+            trsm_rows_trans(q, n, &Q[0, 0], n, &W[0, 0], n)
+            for i in range(n):
+                half += log(Q[i, i])
+            value -= q * half
+            for k in range(q):
+                value -= 0.5 * dot(n, &Y[k, 0], &W[k, 0])
+    return (None if failed else value), weights
+
+
+def derivative(double[:, ::1] factor, const double[:, ::1] weights):
+    """Overwrite the factor of Q with derivatives by Q, and return the diagonal (n,) of Q^-1.
+
+    ``factor`` (n, n) and ``weights`` (q, n) are L and W of :func:`condition`. The function
+    overwrites the lower triangle of ``factor`` with the derivatives of 2 log p by the entries of Q.
+    An entry below the diagonal stands for both symmetric entries, so its derivative is their sum.
+    The upper triangle becomes zero.
+    """
+    cdef Py_ssize_t n = factor.shape[0], q = weights.shape[0], i, j, k
+    if factor.shape[1] != n or weights.shape[1] != n:
+        raise ValueError(f"factor must be square, and weights have {n} columns")
+    diagonal = np.empty(n)
+    if not (n and q):
+        return diagonal
+    cdef double[::1] left = diagonal
+    cdef const double[:, ::1] W
+    cdef bint several = q > 1
+    if several:
+        W = np.ascontiguousarray(np.asarray(weights).T)
+    with nogil:
+        potri_lower(n, &factor[0, 0], n)
+        for i in range(n):
+            left[i] = factor[i, i]
+        if several:
+            for i in range(n):
+                for j in range(i + 1):
+                    factor[i, j] *= q
+            gemm_nt_minus(n, n, q, &W[0, 0], q, &W[0, 0], q, &factor[0, 0], n)
+            for i in range(n):
+                for j in range(i):
+                    factor[i, j] *= -2.0
+                factor[i, i] *= -1.0
+        else:
+            for i in range(n):
+                for j in range(i):
+                    factor[i, j] = 2.0 * (weights[0, i] * weights[0, j] - factor[i, j])
+                factor[i, i] = weights[0, i] * weights[0, i] - factor[i, i]
+        for i in range(n):
+            for j in range(i + 1, n):
+                factor[i, j] = 0.0
+    return diagonal

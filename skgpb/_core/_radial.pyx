@@ -713,12 +713,11 @@ cdef class RadialCells:
             raise ValueError(f"n_representatives must be from 1 to {MOST_POINTS}")
         self.n_terms, self.n_leaves, self.n_features = T, l, d
         self.sharpest = np.sqrt(np.asarray(self.precisions).max(initial=0.0))
-        self.square = np.empty((d, max(n_representatives) ** 2))
-        self.share = np.empty_like(self.square)
-        self.length, self.place = np.empty(d, dtype=np.intp), np.empty(d, dtype=np.intp)
+        self.square, self.share = np.empty((2, d, max(n_representatives) ** 2))
+        self.length, self.place = np.empty((2, d), dtype=np.intp)
         width = max(IN_A_ROW, max(n_representatives) ** 2)
         self.row_square, self.row_share = np.empty((d, width)), np.empty(width)
-        self.value, self.slope, self.by_shape = (np.zeros((l + 1, width)) for _ in range(3))
+        self.value, self.slope, self.by_shape = np.zeros((3, l + 1, width))
         self.distance, self.inner, self.ones = np.empty(width), np.empty(width), np.ones(width)
         self.by_term = np.empty(T + 1)
         self.by_precision, self.by_alpha = np.empty((l + 1, d)), np.empty(l + 1)
@@ -726,10 +725,9 @@ cdef class RadialCells:
         self.axes = <Axis*> PyMem_Malloc(d * sizeof(Axis))
         if self.axes is NULL:
             raise MemoryError
-        self.part_start, self.part_size, self.part_nodes = (
-            np.empty((MOST_PARTS, d), dtype=np.intp) for _ in range(3)
-        )
-        self.centre, self.half, self.near = (np.empty(d) for _ in range(3))
+        parts = np.empty((3, MOST_PARTS, d), dtype=np.intp)
+        self.part_start, self.part_size, self.part_nodes = parts
+        self.centre, self.half, self.near = np.empty((3, d))
         self.fineness = np.sqrt(np.asarray(self.precisions).max(axis=0, initial=0.0))
         self.set_bounds()
         self.memory = Memory(3 * d, 1)

@@ -60,7 +60,7 @@ def tied(scores, unit=None):
     return np.flatnonzero(scores >= top - tie_tolerance(top, unit))
 
 
-def exceeds(score, other, unit=1.0):
+def exceeds(double score, double other, double unit=1.0):
     """Return whether a score exceeds another without a tie; ``unit`` as in :func:`tied`.
 
     Examples

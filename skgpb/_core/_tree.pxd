@@ -8,6 +8,7 @@ cdef class Tree:
     cdef readonly Py_ssize_t n_features      # d
     cdef readonly Py_ssize_t n_nodes
     cdef readonly Py_ssize_t n_leaves
+    cdef dict arrays                         # the arrays below but the scratch, by name
     cdef Py_ssize_t[::1] depth_              # (>= n_nodes,)
     cdef long long[::1] index_               # (>= n_nodes,) 0-based within the depth
     cdef Py_ssize_t[::1] parent_             # (>= n_nodes,) -1 for the root
@@ -21,6 +22,7 @@ cdef class Tree:
     cdef double[::1] value_                  # (>= n_leaves,) scratch: index values
 
     cdef void reserve(self, Py_ssize_t n_nodes)
+    cdef used(self, name)
     cdef int check_node(self, Py_ssize_t node) except -1
     cdef bring_promising(self, Posterior posterior, double beta, const double[::1] delta,
                          const unsigned char[::1] mask)

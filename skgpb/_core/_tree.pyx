@@ -37,6 +37,13 @@ cdef Py_ssize_t AT_FIRST = 32
 # Relative rounding error that the comparison of bounds allows.
 cdef double SLACK = 1e-7
 
+# The arrays of a tree, see above; their spare entries are at the end.
+DTYPES = {
+    "depth": np.intp, "index": np.longlong, "parent": np.intp, "first_child": np.intp,
+    "n_evaluations": np.intp, "reward_sum": np.float64, "slot": np.intp, "box": np.float64,
+    "center": np.float64, "leaf": np.intp,
+}
+
 
 cpdef double tie_tolerance(double top, double unit=1.0) noexcept nogil:
     """Return the largest difference by which a score below ``top`` ties with it (decision D-G1).
@@ -87,41 +94,43 @@ cdef class Tree:
         self.n_features = d
         self.n_nodes = 0
         self.n_leaves = 0
-        self.depth_ = np.zeros(0, dtype=np.intp)
-        self.index_ = np.zeros(0, dtype=np.longlong)
-        self.parent_ = np.zeros(0, dtype=np.intp)
-        self.first_child_ = np.zeros(0, dtype=np.intp)
-        self.n_evaluations_ = np.zeros(0, dtype=np.intp)
-        self.reward_sum_ = np.zeros(0)
-        self.slot_ = np.zeros(0, dtype=np.intp)
-        self.box_ = np.zeros((0, 2 * d))
-        self.center_ = np.zeros((0, d))
-        self.leaf_ = np.zeros(0, dtype=np.intp)
-        self.value_ = np.zeros(0)
+        columns = {"box": (2 * d,), "center": (d,)}
+        self.arrays = {
+            name: np.zeros((0, *columns.get(name, ())), dtype) for name, dtype in DTYPES.items()
+        }
         self.reserve(1)
         self.n_nodes = 1
         self.n_leaves = 1
         self.parent_[0] = -1
         self.first_child_[0] = -1
-        np.asarray(self.box_)[0] = np.concatenate([lower, upper])
-        np.asarray(self.center_)[0] = 0.5 * (np.asarray(lower) + np.asarray(upper))
+        self.arrays["box"][0] = np.concatenate([lower, upper])
+        self.arrays["center"][0] = 0.5 * (np.asarray(lower) + np.asarray(upper))
 
     cdef void reserve(self, Py_ssize_t n_nodes):
-        cdef Py_ssize_t capacity = self.depth_.shape[0], used = self.n_nodes
+        cdef Py_ssize_t capacity = len(self.arrays["depth"]), used = self.n_nodes
         if n_nodes <= capacity:
             return
         capacity = max(2 * capacity, n_nodes, 16)
-        self.depth_ = _grown(self.depth_, used, capacity)
-        self.index_ = _grown(self.index_, used, capacity)
-        self.parent_ = _grown(self.parent_, used, capacity)
-        self.first_child_ = _grown(self.first_child_, used, capacity)
-        self.n_evaluations_ = _grown(self.n_evaluations_, used, capacity)
-        self.reward_sum_ = _grown(self.reward_sum_, used, capacity)
-        self.slot_ = _grown(self.slot_, used, capacity)
-        self.box_ = _grown(self.box_, used, capacity)
-        self.center_ = _grown(self.center_, used, capacity)
-        self.leaf_ = _grown(self.leaf_, used, capacity)
-        self.value_ = _grown(self.value_, used, capacity)
+        for name, array in self.arrays.items():
+            larger = np.zeros((capacity, *array.shape[1:]), dtype=array.dtype)
+            larger[:used] = array[:used]
+            self.arrays[name] = larger
+        self.depth_ = self.arrays["depth"]
+        self.index_ = self.arrays["index"]
+        self.parent_ = self.arrays["parent"]
+        self.first_child_ = self.arrays["first_child"]
+        self.n_evaluations_ = self.arrays["n_evaluations"]
+        self.reward_sum_ = self.arrays["reward_sum"]
+        self.slot_ = self.arrays["slot"]
+        self.box_ = self.arrays["box"]
+        self.center_ = self.arrays["center"]
+        self.leaf_ = self.arrays["leaf"]
+        self.value_ = np.zeros(capacity)
+
+    cdef used(self, name):
+        """Return a copy of an array without its spare entries."""
+        n = self.n_leaves if name == "leaf" else self.n_nodes
+        return self.arrays[name][:n].copy()
 
     cdef int check_node(self, Py_ssize_t node) except -1:
         if not 0 <= node < self.n_nodes:
@@ -133,58 +142,58 @@ cdef class Tree:
     @property
     def depth(self):
         """Return the depth of every node, shape (n_nodes,)."""
-        return np.array(self.depth_[: self.n_nodes])
+        return self.used("depth")
 
     @property
     def index(self):
         """Return the 0-based index of every node at its depth; node i has children K i + j."""
-        return np.array(self.index_[: self.n_nodes])
+        return self.used("index")
 
     @property
     def parent(self):
         """Return the parent of every node, -1 for the root; shape (n_nodes,)."""
-        return np.array(self.parent_[: self.n_nodes])
+        return self.used("parent")
 
     @property
     def children(self):
         """Return the children of every node, -1 for missing ones; shape (n_nodes, K)."""
-        parent = np.asarray(self.parent_[: self.n_nodes])
-        first = np.asarray(self.first_child_[: self.n_nodes])[:, None]
+        n = self.n_nodes
+        first = self.used("first_child")[:, None]
         child = first + np.arange(self.n_children)
         # A cell with few values has fewer than K children.
-        own = parent[np.minimum(child, self.n_nodes - 1)] == np.arange(self.n_nodes)[:, None]
-        return np.where((first >= 0) & (child < self.n_nodes) & own, child, -1)
+        own = self.parent[np.minimum(child, n - 1)] == np.arange(n)[:, None]
+        return np.where((first >= 0) & (child < n) & own, child, -1)
 
     @property
     def lower(self):
         """Return the lower corner of every cell, shape (n_nodes, d)."""
-        return np.array(self.box_[: self.n_nodes, : self.n_features])
+        return self.arrays["box"][: self.n_nodes, : self.n_features].copy()
 
     @property
     def upper(self):
         """Return the upper corner of every cell, shape (n_nodes, d)."""
-        return np.array(self.box_[: self.n_nodes, self.n_features :])
+        return self.arrays["box"][: self.n_nodes, self.n_features :].copy()
 
     @property
     def n_evaluations(self):
         """Return the number of rewards recorded for every node, shape (n_nodes,)."""
-        return np.array(self.n_evaluations_[: self.n_nodes])
+        return self.used("n_evaluations")
 
     @property
     def reward_sum(self):
         """Return the sum of the rewards recorded for every node, shape (n_nodes,)."""
-        return np.array(self.reward_sum_[: self.n_nodes])
+        return self.used("reward_sum")
 
     @property
     def leaves(self):
         """Return the node of every leaf slot, shape (n_leaves,)."""
-        return np.array(self.leaf_[: self.n_leaves])
+        return self.used("leaf")
 
     def box(self, Py_ssize_t start, Py_ssize_t stop):
         """Return the box descriptors [lower, upper] of nodes start..stop-1, one a row."""
         if not 0 <= start <= stop <= self.n_nodes:
             raise IndexError(f"nodes {start}..{stop} of {self.n_nodes}")
-        return np.array(self.box_[start:stop])
+        return self.arrays["box"][start:stop].copy()
 
     def center(self, Py_ssize_t start, Py_ssize_t stop):
         """Return the centres of the boxes of nodes start..stop-1, shape (stop - start, d).
@@ -193,7 +202,7 @@ cdef class Tree:
         """
         if not 0 <= start <= stop <= self.n_nodes:
             raise IndexError(f"nodes {start}..{stop} of {self.n_nodes}")
-        return np.array(self.center_[start:stop])
+        return self.arrays["center"][start:stop].copy()
 
     def node(self, Py_ssize_t node):
         """Return (depth, index, leaf slot or -1) of one node."""
@@ -452,19 +461,12 @@ cdef class Tree:
 
     def __reduce__(self):
         cdef Py_ssize_t d = self.n_features
-        root = np.asarray(self.box_[0])
+        root = self.arrays["box"][0]
         return Tree, (self.n_children, root[:d], root[d:]), self.__getstate__()
 
     def __getstate__(self):
-        n = self.n_nodes
-        return {
-            "n_children": self.n_children, "n_leaves": self.n_leaves, "depth": self.depth,
-            "index": self.index, "parent": self.parent, "first_child": np.array(self.first_child_[:n]),
-            "n_evaluations": self.n_evaluations, "reward_sum": self.reward_sum,
-            "slot": np.array(self.slot_[:n]), "box": np.array(self.box_[:n]),
-            "center": np.array(self.center_[:n]),
-            "leaf": self.leaves,
-        }
+        arrays = {name: self.used(name) for name in self.arrays}
+        return {"n_children": self.n_children, "n_leaves": self.n_leaves, **arrays}
 
     def __setstate__(self, state):
         # Not all that unpickles calls __init__ first.
@@ -472,18 +474,9 @@ cdef class Tree:
         self.__init__(state["n_children"], root[:d], root[d:])
         n = len(state["depth"])
         self.reserve(n)
-        self.n_nodes = n
-        self.n_leaves = state["n_leaves"]
-        np.asarray(self.depth_)[:n] = state["depth"]
-        np.asarray(self.index_)[:n] = state["index"]
-        np.asarray(self.parent_)[:n] = state["parent"]
-        np.asarray(self.first_child_)[:n] = state["first_child"]
-        np.asarray(self.n_evaluations_)[:n] = state["n_evaluations"]
-        np.asarray(self.reward_sum_)[:n] = state["reward_sum"]
-        np.asarray(self.slot_)[:n] = state["slot"]
-        np.asarray(self.box_)[:n] = state["box"]
-        np.asarray(self.center_)[:n] = state["center"]
-        np.asarray(self.leaf_)[: self.n_leaves] = state["leaf"]
+        self.n_nodes, self.n_leaves = n, state["n_leaves"]
+        for name, array in self.arrays.items():
+            array[: len(state[name])] = state[name]
 
 
 cdef const unsigned char[::1] NOTHING = np.zeros(0, dtype=np.uint8)
@@ -495,10 +488,3 @@ cdef const unsigned char[::1] _mask(excluded, Py_ssize_t n_nodes):
     if len(excluded) != n_nodes:
         raise ValueError(f"excluded must have one entry for each of {n_nodes} nodes")
     return excluded
-
-
-def _grown(array, Py_ssize_t used, Py_ssize_t capacity):
-    old = np.asarray(array)
-    out = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
-    out[:used] = old[:used]
-    return out

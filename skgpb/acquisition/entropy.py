@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from skgpb import defaults
+from skgpb._core._acquisition import information
 from skgpb._core._arms import maximum_cdf
-from skgpb._core._entropy import information
 from skgpb._core._ties import first_of_rows
 from skgpb.utils.validation import bisection
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgpb._core._envelope import log_gains
+from skgpb._core._acquisition import log_gains
 
 
 def log_knowledge_gradient(

@@ -426,7 +426,7 @@ class Layout:
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Return the points (n, n_sides), or centres of boxes, of rows."""
         lower, upper = self.corners(rows)
-        return 0.5 * lower + 0.5 * upper
+        return 0.5 * lower + 0.5 * upper if self.boxes else lower.copy()
 
 
 # -- Arms ------------------------------------------------------------------------------------------
@@ -500,8 +500,8 @@ class Arm(Query):
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
         if self._members is not None:
             return self.points.min(axis=0), self.points.max(axis=0)
-        lower, upper = self.layout.corners(self.descriptor[np.newaxis])
-        return lower[0], upper[0]
+        n, row = self.layout.n_sides, self.descriptor
+        return row[:n], row[n : 2 * n] if self.layout.boxes else row[:n]
 
     @property
     def lower(self) -> np.ndarray:

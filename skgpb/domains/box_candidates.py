@@ -106,7 +106,7 @@ class BoxCandidates(ArmSet):
 
     def query_values(self, numbers: np.ndarray) -> np.ndarray:
         """Return the single value once for each candidate."""
-        return np.repeat(numbers, len(self.rows))
+        return numbers.repeat(len(self.rows))
 
     def cost_group(self, query: Arm | PointsQuery) -> int:
         """Return the only cost group."""

@@ -379,13 +379,15 @@ class BaseBanditOptimizer(
             value = None if reward is None else check_reward(reward)
         noise = self._default_noise_variance if alpha is None else check_noise_variance(alpha)
         known = isinstance(query, self._query_type) and not isinstance(query, PointsQuery)
-        inputs = self._inputs
+        run = self.run_
         if known:
-            query = self.run_.restated(query)
-        if known and query in self.run_.pending:
-            inputs.check_sides(query)
-        else:
-            query = inputs.resolve(query if known else inputs.query(query))
+            query = run.restated(query)
+            if query in run.pending:
+                if query._space is not run.space:
+                    self._inputs.check_sides(query)
+                return query, value, noise
+        inputs = self._inputs
+        query = inputs.resolve(query if known else inputs.query(query))
         return query, value, noise
 
     # -- views of the run -----------------------------------------------------------------------
@@ -415,7 +417,7 @@ class BaseBanditOptimizer(
     def _contexts(self) -> Contexts | NoContexts:
         """The box of contexts; a false object (``NoContexts``) if the search has none."""
         if not (self._needs_contexts or self._params.context_bounds is not None):
-            return NoContexts(type(self).__name__, self._get_param_names())
+            return NoContexts(type(self))
         box = vars(self).get("bounds_", np.empty((0, 2)))
         run = vars(self).get("run_")
         return Contexts(box[: self._n_context], None if run is None else run.context_space)

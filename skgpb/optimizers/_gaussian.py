@@ -293,11 +293,16 @@ class GaussianProcessOptimizer(BaseBanditOptimizer[Q]):
     # -- the model --------------------------------------------------------------------------
 
     @property
+    def _guarantee(self) -> Guarantee:
+        """Assumptions as given, or the defaults."""
+        # A rule may be evaluated outside of a run, which ``_params`` allows for.
+        return self._params.guarantee or DEFAULT_GUARANTEE
+
+    @property
     def _norm(self) -> NormBound:
-        """Assumptions about the norm of f and the noise: as given, or the defaults."""
-        own = self._params  # a rule may be evaluated outside of a run
-        guarantee, beta = own.guarantee or DEFAULT_GUARANTEE, getattr(self, "beta", None)
-        return NormBound(guarantee, own.alpha, self.optimizer, beta)
+        """Assumptions about the norm of f and the noise, and the widths that follow from them."""
+        beta = getattr(self, "beta", None)
+        return NormBound(self._guarantee, self._params.alpha, self.optimizer, beta)
 
     def _options(self) -> ModelOptions:
         """Return the options of the model for the parameters in use."""

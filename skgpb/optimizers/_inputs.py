@@ -165,14 +165,12 @@ class NoContexts:
 
     Parameters
     ----------
-    optimizer : str
-        Name of the class of the search.
-    parameters : collection of str
-        Names of its parameters.
+    optimizer : type
+        Class of the search.
     """
 
-    def __init__(self, optimizer: str, parameters: Collection[str]) -> None:
-        self._optimizer, self._parameters = optimizer, parameters
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
 
     def __bool__(self) -> bool:
         return False
@@ -180,8 +178,9 @@ class NoContexts:
     def validate(self, context: Any) -> None:
         """Raise ValueError if a context, or several, are given."""
         if context is not None:
-            known = "context_bounds" in self._parameters
-            none = "these are None" if known else f"{self._optimizer} has no such parameter"
+            known = "context_bounds" in self._optimizer._get_param_names()
+            name = self._optimizer.__name__
+            none = "these are None" if known else f"{name} has no such parameter"
             raise ValueError(f"a context needs context_bounds, but {none}; got {context!r}")
 
     def of(self, query: Any) -> None:

@@ -516,7 +516,10 @@ def apply_set_params_and_warn(search: Any) -> None:
 
 def other_spaces(search: Any) -> list[str]:
     """Return the parameters that were set during the run and would give it other queries."""
-    newest, own = search.run_.newest, vars(search.run_.params)
+    run = search.run_
+    if run.newest is run.parameters:
+        return []  # fast path: nothing was set
+    newest, own = run.newest, vars(run.params)
     changed = [name for name in SPACE & newest.keys() if newest[name] is not own[name]]
     return [name for name in changed if not search._has_queries_of(name, newest[name])]
 

@@ -512,7 +512,8 @@ class Run:
             self.asked_again.discard(query)
         self.times.append(time())
         block = () if self.block is None else (self.block,)
-        self.blocks |= {name: self.number_of(name) for name in block}
+        for name in block:
+            self.blocks[name] = self.number_of(name)
         self.events.append(("tell", query, value, noise, *block))
         self._release()
         return second

@@ -970,7 +970,7 @@ class PartitionSearch(ModelParameters, CellSearch, RegionSearch[Cell]):
         """Return beta_t of Lemma 1 of the GPOO paper: a union over cells and rounds (D-A6)."""
         if self.beta != "theory":
             return self._norm.given_beta(t, self._model)
-        theta = self._norm.guarantee.failure_probability
+        theta = self._guarantee.failure_probability
         constant = self._log_regions + log(pi**2 / (6.0 * theta))
         return max(0.0, 2.0 * (constant + 2.0 * log(t)))
 
@@ -1260,7 +1260,7 @@ class AdaptiveTree(Partitioned[Q], GaussianProcessOptimizer[Q]):
     def _beta(self, t: int) -> float:
         if self.beta != "theory":
             return self._norm.given_beta(t, self._model)
-        return self._constants.beta(self._norm.guarantee.failure_probability)
+        return self._constants.beta(self._guarantee.failure_probability)
 
     @property
     @locked

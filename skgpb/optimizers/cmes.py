@@ -45,7 +45,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._entropy import information
+from skgpb._core._acquisition import information
 from skgpb._core._ties import argmax_first
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.entropy import STD_TOL, gumbel_max_values, linear_information, maximisers

@@ -483,7 +483,7 @@ class ContextualGPTreeOptimizer(
             self._variation = self._norm.deviations_within(self._constants.log_cells) * self._g
         elif run.params.variation == "theory":
             self._variation = self._constants.variation(
-                self._g, self._norm.guarantee.failure_probability
+                self._g, self._guarantee.failure_probability
             )
         else:
             self._variation = given_variation(run.params.variation, n) / self._model.process.scale

@@ -257,9 +257,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], PartitionSearch):
         """Return V_h for h = 0..max_depth + 1, in normalised units."""
         if self.run_.params.variation != "theory":
             return super()._variation_bound()
-        return self._constants.variation(
-            self._deviations(), self._norm.guarantee.failure_probability
-        )
+        return self._constants.variation(self._deviations(), self._guarantee.failure_probability)
 
     def _deviations(self) -> np.ndarray:
         """Return g_h of Claim 2 for h = 0..max_depth + 1."""

@@ -357,7 +357,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
         """Return beta_n squared by Claim 6, or by the parameter ``beta`` of the user."""
         if self.beta != "theory":
             return self._norm.given_beta(t, self._model)
-        u = log(1.0 / self._norm.guarantee.failure_probability)
+        u = log(1.0 / self._guarantee.failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -411,7 +411,7 @@ class GPZoomingOptimizer(ModelParameters, RegionSearch[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(g, 4**d, d, self._norm.guarantee.failure_probability)
+            return 2.0 * claim_2(g, 4**d, d, self._guarantee.failure_probability)
         g = monotone_envelope(np.array([self._deviation(r) for r in radii]))
         factor = self._norm.deviations_within(self._log_regions)
         return factor * g

@@ -578,8 +578,10 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         run = self.run_
         space = run.space
         separate = not self.domain_.is_discretization or (space is not None and space.has_lists)
-        learned = run.params.kernel is None and len(self._models_of_goals()) == 1
-        return separate and learned and self._only_result_counts and self._is_observable
+        learned = separate and run.params.kernel is None
+        if not (learned and self._only_result_counts and self._is_observable):
+            return False
+        return len(self._models_of_goals()) == 1
 
     def _prefer_new_query(
         self, round: Round, values: np.ndarray, free: np.ndarray | None, slot: int
@@ -630,7 +632,7 @@ class SetSearch(GaussianProcessOptimizer[Q], Generic[Q, Best]):
         # Candidates in a context move when it is entered.
         if cache.refreshed_at == n_told or self._n_context:
             return
-        if not cache.renew(n_told, self._norm.guarantee.failure_probability):
+        if not cache.renew(n_told, self._guarantee.failure_probability):
             return
         # Count failures before this round only: the candidates must not depend on when they are
         # read.

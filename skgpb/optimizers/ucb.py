@@ -168,7 +168,7 @@ class BaseUCBOptimizer(Search):
 
     def _union_bound(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), which holds for all arms in all rounds."""
-        delta = self._norm.guarantee.failure_probability
+        delta = self._guarantee.failure_probability
         if self.domain_.is_discretization:
             # In a box, the other half of delta is for f between the candidates.
             delta *= 0.5
@@ -203,7 +203,7 @@ MOST_DOUBLINGS = 40
 SAME_SETTING = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Exploration:
     """Exploration of GP-UCB with ``beta=None``: the schedule of beta, and rounds of another rule.
 

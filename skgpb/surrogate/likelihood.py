@@ -37,7 +37,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
 from skgpb import defaults
-from skgpb._core._likelihood import condition, derivative
+from skgpb._core._posterior import condition, derivative
 from skgpb.kernels.additive_matern import AdditiveMatern
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.blas import one_thread_if_small

@@ -390,13 +390,16 @@ class Diagnosis:
     @property
     def _is_exact(self) -> bool:
         posterior = self.process.posterior
-        targets, counts = posterior.targets(), posterior.counts()
-        if not len(targets):
+        if not posterior.n:
             return False
+        counts, least = posterior.counts(), exact_noise()
         if counts.sum() > len(counts) and self.repeats_agree:
             return True
-        least = exact_noise() * (1.0 if self.standardizes else float(np.var(targets)))
-        believed = np.delete(posterior.noises() * counts, list(self.outlying))
+        if not self.standardizes:
+            least *= float(np.var(posterior.targets()))
+        believed = posterior.noises() * counts
+        if self.outlying:
+            believed = np.delete(believed, list(self.outlying))
         if not len(believed) or (believed > least).any():
             return False
         return not self._repeats_differ

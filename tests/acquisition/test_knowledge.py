@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference.kg import expected_rise
 
-from skgpb._core._envelope import log_gains
+from skgpb._core._acquisition import log_gains
 from skgpb.acquisition.improvement import log_expected_improvement
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 

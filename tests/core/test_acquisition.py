@@ -5,7 +5,7 @@ import pytest
 from reference.cmes import appendix_a, eq7
 from scipy.special import log_ndtr
 
-from skgpb._core._entropy import information
+from skgpb._core._acquisition import information
 
 ONE = np.ones(1)
 

@@ -8,3 +8,8 @@ def information(
     known: float,
     noise: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]: ...
+def log_gains(
+    mean: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+    unit: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]: ...

@@ -1,6 +1,0 @@
-import numpy as np
-
-def condition(
-    Q: np.ndarray, noise: np.ndarray, Y: np.ndarray
-) -> tuple[float | None, np.ndarray]: ...
-def derivative(factor: np.ndarray, weights: np.ndarray) -> np.ndarray: ...
