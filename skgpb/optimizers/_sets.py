@@ -1134,22 +1134,14 @@ class Recommendation:
         best = refine_target(targets, slot, means, self.models or self.model.process, possible)
         return best if possible is not None else self._unless_in_doubt(best)
 
-    @property
-    def _middle(self) -> np.ndarray | None:
-        """Row (1, n_columns) of the middle of many sides if it was answered; otherwise None."""
-        middle = self.queries.middle if self.is_observable and self.models is None else None
-        if middle is None or self.model.process.number_of(middle) < 0:
-            return None
-        return middle
-
     def _unless_in_doubt(self, best: Arm) -> Arm:
         """Return the best target, or the answered middle of many sides if it may be as good.
 
         The largest of many means is too large by chance, and with many sides by more than a search
         gains in a hundred noisy answers (decision D-G6).
         """
-        middle = self._middle
-        if middle is None:
+        middle = self.queries.middle if self.is_observable and self.models is None else None
+        if middle is None or self.model.process.number_of(middle) < 0:
             return best
         posterior = self.model.mixture or self.model.process
         mean, cov = posterior.moments(np.vstack([best.descriptor, middle]), cov=True)
