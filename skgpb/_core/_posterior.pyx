@@ -121,10 +121,10 @@ cdef double LOWERED = 2.5
 cdef double SMALLEST_SHARE = 1e-7
 
 # Arrays with an entry for each observed, and for each tracked functional.
-OBSERVED = {"z": np.float64, "y": np.float64, "noise": np.float64, "count": np.intp}
-TRACKED = {"mean": np.float64, "var": np.float64, "upto": np.intp, "columns": np.intp}
+cdef dict OBSERVED = {"z": np.float64, "y": np.float64, "noise": np.float64, "count": np.intp}
+cdef dict TRACKED = {"mean": np.float64, "var": np.float64, "upto": np.intp, "columns": np.intp}
 # The arrays of a pickle.
-STATE = ("L", "z", "y", "noise", "count", "V", "mean", "var")
+cdef tuple STATE = ("L", "z", "y", "noise", "count", "V", "mean", "var")
 
 
 cdef Py_ssize_t grown(Py_ssize_t capacity, Py_ssize_t needed) noexcept nogil:

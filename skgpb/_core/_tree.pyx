@@ -38,7 +38,7 @@ cdef Py_ssize_t AT_FIRST = 32
 cdef double SLACK = 1e-7
 
 # The arrays of a tree, see above; their spare entries are at the end.
-DTYPES = {
+cdef dict DTYPES = {
     "depth": np.intp, "index": np.longlong, "parent": np.intp, "first_child": np.intp,
     "n_evaluations": np.intp, "reward_sum": np.float64, "slot": np.intp, "box": np.float64,
     "center": np.float64, "leaf": np.intp,
