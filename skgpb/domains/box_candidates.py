@@ -94,8 +94,10 @@ class BoxCandidates(ArmSet):
     @property
     def middle(self) -> np.ndarray | None:
         """Row (1, n_columns) of the middle of many numbers, without contexts; otherwise None."""
-        has_lists = self.space is not None and self.space.has_lists
-        if len(self.bounds) < defaults.MIDDLE_FIRST or has_lists:
+        space = self.space
+        if len(self.bounds) < defaults.MIDDLE_FIRST:
+            return None
+        if space is not None and (space.has_lists or space.feasible is not None):
             return None
         return self._rows_at(self._settable(self.bounds.mean(axis=1)[np.newaxis]))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skgpb import EIOptimizer, GPUCBOptimizer, MESOptimizer, defaults
+from skgpb.domains import Box
 from skgpb.domains.first_design import first_points
 
 D = defaults.MIDDLE_FIRST
@@ -91,6 +92,18 @@ def test_the_middle_is_recommended_unless_another_setting_is_better_by_a_deviati
     spread = np.sqrt(np.diag(cov) - 2.0 * cov[0] + cov[0, 0])
     largest = int(mean.argmax())
     assert (mean[largest] - mean[0] <= 1.1 * spread[largest]) == is_middle
+
+
+def test_a_middle_that_a_constraint_forbids_is_not_recommended():
+    sides = {f"x{i}": (0.0, 1.0) for i in range(D)}
+    box, rng = Box(sides, constraints=["x0 + x1 <= 0.8"]), np.random.default_rng(0)
+    optimizer = GPUCBOptimizer(bounds=box, random_state=0)
+    optimizer.tell(dict.fromkeys(sides, 0.5), 5.0)
+    for _ in range(20):
+        query = optimizer.ask()
+        optimizer.tell(query, bowl(query.points[0]) + 0.3 * rng.normal())
+    best = optimizer.recommend().params
+    assert best["x0"] + best["x1"] <= 0.8 + 1e-9
 
 
 def kinds_of_functions(d):
